@@ -1,0 +1,33 @@
+"""DeleteGroups (key 42): remove empty groups and their offsets. KIP-229.
+
+| version | added |
+|---|---|
+| 0 | with throttle_time_ms from the start |
+| 1 | no change of layout; throttling happens after the answer (KIP-219) |
+| 2 | flexible (KIP-482) |
+"""
+
+from wire.schema import INT16, INT32, STRING, Array, Message, Struct, field, message, struct
+
+
+@message(api=42, versions="0-2", flexible="2+")
+class DeleteGroupsRequest(Message):
+    """Names the groups."""
+
+    groups_names: list[str] = field(Array(STRING))
+
+
+@struct
+class DeletableGroupResult(Struct):
+    """What became of one group."""
+
+    group_id: str = field(STRING)
+    error_code: int = field(INT16)
+
+
+@message(api=42, versions="0-2", flexible="2+", answers=DeleteGroupsRequest)
+class DeleteGroupsResponse(Message):
+    """One entry for each group named."""
+
+    throttle_time_ms: int = field(INT32)
+    results: list[DeletableGroupResult] = field(Array(DeletableGroupResult))
