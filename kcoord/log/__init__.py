@@ -1,0 +1,1 @@
+"""Topics and what is known of their partitions, pure."""

@@ -1,0 +1,1 @@
+"""Durability: a keyed map per partition of the offsets topic."""
