@@ -1,0 +1,81 @@
+"""The answers to JoinGroup and SyncGroup, which several rules give: at once, or much later to a held request."""
+
+from kcoord.core.group import Group, Member, Parked
+from kcoord.core.step import Step
+from wire.errors import ErrorCode
+from wire.messages import JoinGroupResponse, JoinGroupResponseMember, SyncGroupResponse
+
+UNKNOWN_GENERATION = -1
+NULLABLE_PROTOCOL_NAME = 7
+"""The JoinGroup version from which an error carries a null protocol name instead of an empty one (KIP-559)."""
+
+
+def join_error(step: Step, parked: Parked, error: ErrorCode, member_id: str) -> None:
+    """Answer a JoinGroup with an error; everything but the error and the member id is empty."""
+    step.reply(
+        parked.token,
+        JoinGroupResponse(
+            error_code=error,
+            generation_id=UNKNOWN_GENERATION,
+            protocol_name=None if parked.version >= NULLABLE_PROTOCOL_NAME else "",
+            member_id=member_id,
+        ),
+    )
+
+
+def join_success(
+    step: Step,
+    parked: Parked,
+    group: Group,
+    member: Member,
+    *,
+    leader: str | None = None,
+    skip_assignment: bool = False,
+) -> None:
+    """Answer a JoinGroup with the current generation; the leader, and only it, gets the list of members.
+
+    `leader` names another leader than the group's: a static leader that came back below version 9 is not told that
+    it leads (KIP-814).
+    """
+    told = group.leader_id if leader is None else leader
+    members: list[JoinGroupResponseMember] = []
+    if told == member.member_id:
+        members = [
+            JoinGroupResponseMember(
+                member_id=other.member_id,
+                group_instance_id=other.group_instance_id,
+                metadata=other.metadata(group.protocol_name),
+            )
+            for other in group.members.values()
+        ]
+    step.reply(
+        parked.token,
+        JoinGroupResponse(
+            error_code=ErrorCode.NONE,
+            generation_id=group.generation,
+            protocol_type=group.protocol_type,
+            protocol_name=group.protocol_name,
+            leader=told or "",
+            skip_assignment=skip_assignment,
+            member_id=member.member_id,
+            members=members,
+        ),
+    )
+
+
+def sync_error(step: Step, parked: Parked, error: ErrorCode) -> None:
+    """Answer a SyncGroup with an error and no assignment."""
+    step.reply(parked.token, SyncGroupResponse(error_code=error))
+
+
+def sync_success(step: Step, parked: Parked, group: Group, member: Member) -> None:
+    """Answer a SyncGroup with the member's assignment, which may be empty."""
+    step.reply(
+        parked.token,
+        SyncGroupResponse(
+            error_code=ErrorCode.NONE,
+            protocol_type=group.protocol_type,
+            protocol_name=group.protocol_name,
+            assignment=member.assignment,
+        ),
+    )

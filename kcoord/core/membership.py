@@ -1,0 +1,118 @@
+"""Heartbeat (key 12) and LeaveGroup (key 13)."""
+
+from kcoord.core.answers import join_error, sync_error
+from kcoord.core.group import Group
+from kcoord.core.notes import MemberLeft
+from kcoord.core.outcome import Context
+from kcoord.core.rebalance import prepare_rebalance, try_complete
+from kcoord.core.states import GroupState
+from kcoord.core.step import Step
+from wire.errors import ErrorCode
+from wire.messages import (
+    HeartbeatRequest,
+    HeartbeatResponse,
+    LeaveGroupRequest,
+    LeaveGroupResponse,
+    MemberIdentity,
+    MemberResponse,
+)
+
+LEAVE_MANY_SINCE = 3
+"""KIP-345: from this version on LeaveGroup names several members and answers for each."""
+
+
+def heartbeat(step: Step, token: object, _context: Context, request: HeartbeatRequest) -> None:
+    """Answer a Heartbeat; a good one, and one in a join phase, starts the session anew."""
+    step.reply(token, HeartbeatResponse(error_code=check_heartbeat(step, request)))
+
+
+def check_heartbeat(step: Step, request: HeartbeatRequest) -> ErrorCode:
+    """Return the heartbeat's error code, and let it count (`GroupMetadataManager.classicGroupHeartbeat`)."""
+    if not request.group_id:
+        return ErrorCode.INVALID_GROUP_ID
+    group = step.tables.groups.get(request.group_id)
+    if group is None:
+        return ErrorCode.UNKNOWN_MEMBER_ID
+    error = group.check_member(request.member_id, request.group_instance_id)
+    if error is not ErrorCode.NONE:
+        step.fenced(group, request.member_id, request.group_instance_id, "Heartbeat", error)
+        return error
+    if request.generation_id != group.generation:
+        return ErrorCode.ILLEGAL_GENERATION
+    step.restart_session(group, group.members[request.member_id])
+    if group.state is GroupState.PREPARING_REBALANCE:
+        return ErrorCode.REBALANCE_IN_PROGRESS
+    return ErrorCode.NONE
+
+
+def leave_group(step: Step, token: object, context: Context, request: LeaveGroupRequest) -> None:
+    """Let members go, one or several; the group looks once, at the end, whether that changes anything.
+
+    Up to version 2 a request names one member, whose error is the answer's own.
+    """
+    if not request.group_id:
+        step.reply(token, LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))
+        return
+    many = context.version >= LEAVE_MANY_SINCE
+    leaving = request.members if many else [MemberIdentity(member_id=request.member_id)]
+    group = step.tables.groups.get(request.group_id)
+    results = [
+        MemberResponse(
+            member_id=one.member_id,
+            group_instance_id=one.group_instance_id,
+            error_code=ErrorCode.UNKNOWN_MEMBER_ID if group is None else leave(step, group, one),
+        )
+        for one in leaving
+    ]
+    left = [one.member_id or one.group_instance_id or "" for one in results if one.error_code == ErrorCode.NONE]
+    if group is not None and left:
+        if group.state is GroupState.PREPARING_REBALANCE:
+            try_complete(step, group)
+        elif group.state is not GroupState.EMPTY:
+            prepare_rebalance(step, group, f"explicit removal of {', '.join(left)}")
+    if many:
+        step.reply(token, LeaveGroupResponse(error_code=ErrorCode.NONE, members=results))
+    else:
+        step.reply(token, LeaveGroupResponse(error_code=results[0].error_code))
+
+
+def leave(step: Step, group: Group, identity: MemberIdentity) -> ErrorCode:
+    """Let one member go; an id that was only handed out goes as well, and a static member by its instance id alone."""
+    member_id, instance_id = identity.member_id, identity.group_instance_id
+    if member_id in group.pending_joins:
+        pass
+    elif not member_id and instance_id is not None:
+        if instance_id not in group.static_members:
+            return ErrorCode.UNKNOWN_MEMBER_ID
+        member_id = group.static_members[instance_id]
+    else:
+        error = group.check_member(member_id, instance_id)
+        if error is not ErrorCode.NONE:
+            step.fenced(group, member_id, instance_id, "LeaveGroup", error)
+            return error
+    let_go(step, group, member_id, identity.reason or "not provided")
+    return ErrorCode.NONE
+
+
+def let_go(step: Step, group: Group, member_id: str, reason: str) -> None:
+    """Take an id out of the group, and answer whatever it had waiting: UNKNOWN_MEMBER_ID, for that it is now.
+
+    Apache Kafka does not answer a held SyncGroup here, which then hangs until the client gives up on it.
+    """
+    step.cancel_session(group, member_id)
+    member = group.members.get(member_id)
+    if member is not None:
+        parked_join = group.take_join(member)
+        if parked_join is not None:
+            join_error(step, parked_join, ErrorCode.UNKNOWN_MEMBER_ID, "")
+        if member.parked_sync is not None:
+            sync_error(step, member.parked_sync, ErrorCode.UNKNOWN_MEMBER_ID)
+    group.remove(member_id)
+    step.note(
+        MemberLeft(
+            group=group.group_id,
+            member=member_id,
+            instance=member.group_instance_id if member is not None else None,
+            reason=reason,
+        )
+    )
