@@ -111,28 +111,38 @@ class Struct:
     FIELDS: ClassVar[tuple["Field", ...]]
     """The table: one entry a field, in wire order."""
 
+    FROZEN: ClassVar[bool] = False
+    """Whether instances are immutable, so that they must be made by calling the class."""
 
-class Message(Struct):
-    """Base of the top-level structs: what one request or one response carries after its header."""
+
+class Versioned(Struct):
+    """Base of the structs that stand alone, so that somebody has to say which version they are in."""
 
     __slots__ = ()
 
-    API_KEY: ClassVar[int]
     VERSIONS: ClassVar[Versions]
     """The versions this class can be read and written in."""
 
     FLEXIBLE: ClassVar[Versions]
     """The versions that use compact encodings and tag buffers (KIP-482)."""
 
+
+class Message(Versioned):
+    """Base of the messages: what one request or one response carries after its header."""
+
+    __slots__ = ()
+
+    API_KEY: ClassVar[int]
     RESPONSE: ClassVar[type["Message"]]
     """On request classes: the class of the answer."""
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Array:
-    """A counted sequence of one type; a Python `list`."""
+    """A counted sequence of one type: a Python `list`, or where `container` says so a `tuple`."""
 
     item: "Primitive | type[Struct]"
+    container: type[list[Any]] | type[tuple[Any, ...]] = list
 
 
 WireType: TypeAlias = Primitive | Array | type[Struct]
@@ -198,30 +208,48 @@ def field(
 def _zero(of: WireType) -> Any:
     if isinstance(of, Primitive):
         return _ZEROS.get(of, 0)
-    return [] if isinstance(of, Array) else of()
+    return of.container() if isinstance(of, Array) else of()
 
 
 _S = TypeVar("_S", bound=Struct)
+_V = TypeVar("_V", bound=Versioned)
 _M = TypeVar("_M", bound=Message)
+_NEVER: Final = Versions.parse("none")
+_NULLABLE: Final = {STRING, BYTES, RECORDS}
 
 
-# `field` is left out of `field_specifiers` on purpose: a checker that knew it would call a field without an explicit
-# `default=` required, while here every field has a default. Unknown to the checker, `field(...)` is just a default.
+# `field` is left out of `field_specifiers` on purpose: a checker that knew it would call a field without an
+# explicit `default=` required, while here every field has one. Unknown to the checker, `field(...)` is a default.
 @dataclass_transform(kw_only_default=True)
 def struct(cls: type[_S]) -> type[_S]:
     """Make a struct class out of its declaration: a slotted dataclass, plus `FIELDS`.
 
-    The constructor of the class takes keywords; that it would take positions too is for the codec's use alone.
+    Raises:
+        TypeError: A field of fixed width or a struct is called nullable; Kafka has no such field in the messages
+            described here, and neither codec has a form for it.
     """
-    fields = []
-    for name in cls.__annotations__:
-        row = dataclasses.replace(cls.__dict__[name], name=name)
-        fields.append(row)
-        mutable = isinstance(row.default, (list, Struct))
-        setattr(cls, name, dataclasses.field(default_factory=row.fresh_default) if mutable else row.default)
-    made = dataclasses.dataclass(slots=True)(cls)
-    made.FIELDS = tuple(fields)
-    return made
+    return _made(cls, frozen=False)
+
+
+@dataclass_transform(frozen_default=True)
+def payload(*, versions: str = "0", flexible: str = "none") -> Callable[[type[_V]], type[_V]]:
+    """Make a class for what rides inside the bytes of a message or of a record: a versioned, immutable struct.
+
+    Immutable, because payloads are kept: they are keys of maps and values of records. Their arrays should be
+    `Array(..., tuple)`. They may be made with positional arguments.
+
+    Args:
+        versions: The versions described, e.g. `"0-3"`.
+        flexible: The versions in compact encoding, e.g. `"4+"`, or `"none"`.
+    """
+
+    def decorate(cls: type[_V]) -> type[_V]:
+        made = _made(cls, frozen=True)
+        made.VERSIONS = Versions.parse(versions)
+        made.FLEXIBLE = Versions.parse(flexible)
+        return made
+
+    return decorate
 
 
 @dataclass_transform(kw_only_default=True)
@@ -235,11 +263,10 @@ def message(
         versions: The versions described, e.g. `"0-9"`.
         flexible: The versions in compact encoding, e.g. `"6+"`, or `"none"`.
         answers: On a response, the request class; its `RESPONSE` becomes the decorated class.
-
     """
 
     def decorate(cls: type[_M]) -> type[_M]:
-        made = struct(cls)
+        made = _made(cls, frozen=False)
         made.API_KEY = api
         made.VERSIONS = Versions.parse(versions)
         made.FLEXIBLE = Versions.parse(flexible)
@@ -248,3 +275,18 @@ def message(
         return made
 
     return decorate
+
+
+def _made(cls: type[_S], *, frozen: bool) -> type[_S]:
+    fields = []
+    for name in cls.__annotations__:
+        row = dataclasses.replace(cls.__dict__[name], name=name)
+        if row.nullable != _NEVER and row.type not in _NULLABLE and not isinstance(row.type, Array):
+            raise TypeError(f"{cls.__name__}.{name} cannot be null on the wire")
+        fields.append(row)
+        mutable = isinstance(row.default, (list, Struct))
+        setattr(cls, name, dataclasses.field(default_factory=row.fresh_default) if mutable else row.default)
+    made = dataclasses.dataclass(slots=True, frozen=frozen)(cls)
+    made.FIELDS = tuple(fields)
+    made.FROZEN = frozen
+    return made
