@@ -1,0 +1,63 @@
+"""Frames: INT32 size, then that many bytes. Bytes in, whole payloads out; nothing is read or sent here."""
+
+import struct
+from typing import Final
+
+from wire.errors import BadLength
+
+_SIZE: Final = struct.Struct(">i")
+
+
+class FrameBuffer:
+    """Cuts a stream of bytes into frames.
+
+    `max_size` is the broker's `socket.request.max.bytes` (Kafka's default: 104857600 bytes); exactly that much is
+    allowed. A size is judged as soon as its four bytes are in (Apache Kafka, `NetworkReceive`), and nothing is set
+    aside for a size that is merely claimed.
+
+    The usual chunk holds whole frames and is sliced where it lies. A frame that spans chunks grows in a bytearray,
+    which costs time and memory in proportion to the bytes that came, however small the pieces.
+    """
+
+    __slots__ = ("_data", "_pos", "max_size")
+
+    def __init__(self, max_size: int) -> None:
+        self.max_size = max_size
+        self._data: bytes | bytearray = b""
+        self._pos = 0
+
+    def feed(self, data: bytes) -> None:
+        """Add bytes that came from the peer."""
+        held = self._data
+        if self._pos == len(held):
+            self._data = data
+        elif isinstance(held, bytearray):
+            del held[: self._pos]  # a bytearray forgets its front without moving the rest
+            held += data
+        else:
+            self._data = bytearray(held[self._pos :])
+            self._data += data
+        self._pos = 0
+
+    def next(self) -> bytes | None:
+        """Take the next whole payload, without its size; `None` while it is not all there.
+
+        Raises:
+            BadLength: Its size is negative or above `max_size`. The stream is of no more use then.
+        """
+        held, start = self._data, self._pos + _SIZE.size
+        if len(held) < start:
+            return None
+        (size,) = _SIZE.unpack_from(held, self._pos)
+        if not 0 <= size <= self.max_size:
+            raise BadLength(f"a frame of {size} bytes; 0 to {self.max_size} are allowed")
+        end = start + size
+        if len(held) < end:
+            return None
+        with memoryview(held) as view:
+            payload = bytes(view[start:end])
+        if end == len(held):  # a large buffer is not kept for the sake of the next, small frame
+            self._data, self._pos = b"", 0
+        else:
+            self._pos = end
+        return payload
