@@ -1,6 +1,6 @@
 """What a store is, what it raises, and which URL opens which."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -56,7 +56,7 @@ class Store(Protocol):
         """
         ...
 
-    def load(self, partition: int) -> AsyncIterator[tuple[bytes, bytes]]:
+    def load(self, partition: int) -> AsyncGenerator[tuple[bytes, bytes], None]:
         """Iterate over the partition's living rows, each key once, in any order. Raises StoreError."""
         ...
 

@@ -1,6 +1,6 @@
 """The store that forgets: dictionaries, for tests and for servers nobody restarts."""
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 
 import trio
 
@@ -33,7 +33,7 @@ class MemoryStore:
             else:
                 kept[key] = value
 
-    async def load(self, partition: int) -> AsyncIterator[tuple[bytes, bytes]]:
+    async def load(self, partition: int) -> AsyncGenerator[tuple[bytes, bytes], None]:
         """See `Store.load`. What is appended meanwhile is not seen."""
         await trio.lowlevel.checkpoint()
         for row in tuple(self._rows.get(partition, {}).items()):

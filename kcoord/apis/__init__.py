@@ -1,0 +1,41 @@
+"""What is served: one module an API key. A version that is not in this table does not exist for clients."""
+
+from kcoord.apis import (
+    api_versions,
+    delete_groups,
+    describe_groups,
+    fetch,
+    find_coordinator,
+    heartbeat,
+    join_group,
+    leave_group,
+    list_groups,
+    list_offsets,
+    metadata,
+    offset_commit,
+    offset_delete,
+    offset_fetch,
+    sync_group,
+)
+from kcoord.apis.api import Api
+
+APIS: tuple[Api, ...] = (
+    fetch.API,
+    list_offsets.API,
+    metadata.API,
+    offset_commit.API,
+    offset_fetch.API,
+    find_coordinator.API,
+    join_group.API,
+    heartbeat.API,
+    leave_group.API,
+    sync_group.API,
+    describe_groups.API,
+    list_groups.API,
+    api_versions.API,
+    delete_groups.API,
+    offset_delete.API,
+)
+"""Every API, in the order of its key."""
+
+BY_KEY = {api.key: api for api in APIS}

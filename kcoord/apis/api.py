@@ -1,0 +1,38 @@
+"""What one API is: a request class, the versions served, and who answers."""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from kcoord.broker import Broker, Endpoint
+from kcoord.core.outcome import Context
+from wire.schema import Versions
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """What a handler may know beside its request. `endpoint` is this broker as the caller's listener shows it."""
+
+    broker: Broker
+    context: Context
+    endpoint: Endpoint
+
+
+Handler = Callable[[Call, Any], Awaitable[Any]]
+"""Answers a request with a response message of the same API. Waits as long as the answer takes."""
+
+
+class Api:
+    """One API key as it is served."""
+
+    __slots__ = ("handle", "key", "name", "request", "versions")
+
+    def __init__(self, *, request: type, versions: str, handle: Handler) -> None:
+        """`versions` is in Kafka's notation, "0-9"; each of them must be one that the message class can read."""
+        self.request: Any = request
+        self.key: int = self.request.API_KEY
+        self.name = request.__name__.removesuffix("Request")
+        self.versions = Versions.parse(versions)
+        self.handle = handle
+        assert self.versions.lowest in self.request.VERSIONS
+        assert self.versions.highest in self.request.VERSIONS

@@ -1,0 +1,107 @@
+"""Fetch (key 1): records, of which there are none yet; so it is mostly about waiting well.
+
+v5 log start offset; v7 sessions (KIP-227); v9 leader epoch (KIP-320); v11 racks (KIP-392); v12 flexible, last
+fetched epoch (KIP-595); v13 topic ids (KIP-516); v15 replica state (KIP-903); v16 node endpoints (KIP-951);
+v17 directory id (KIP-853); v18 high watermark (KIP-1166).
+"""
+
+import trio
+
+from kcoord.apis.api import Api, Call
+from kcoord.apis.epochs import NO_EPOCH, check_leader_epoch
+from kcoord.log.catalog import Partition, Topic
+from wire.errors import ErrorCode
+from wire.messages import (
+    FetchableTopicResponse,
+    FetchPartition,
+    FetchRequest,
+    FetchResponse,
+    FetchTopic,
+    PartitionData,
+)
+
+TOPIC_IDS_SINCE = 13
+FULL_FETCH_EPOCHS = frozenset({0, -1})
+"""Session epochs that ask for everything: with a new session, or with none."""
+
+
+async def fetch(call: Call, request: FetchRequest) -> FetchResponse:
+    """Wait for records as long as the client allows.
+
+    Sessions are declined with session id 0, which clients take as "ask in full each time"; one that claims a
+    session is told that there is none, and asks in full then. Nothing is waited for when a partition that can
+    be read at all has an error, or when there is no such partition, or when nothing is wanted
+    (Apache Kafka `ReplicaManager.fetchMessages`).
+    """
+    if request.session_epoch not in FULL_FETCH_EPOCHS:
+        return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+    responses: list[FetchableTopicResponse] = []
+    readable = failed = 0
+    for asked in request.topics:
+        topic = _find(call, asked)
+        entry = FetchableTopicResponse(topic=asked.topic, topic_id=asked.topic_id)
+        for each in asked.partitions:
+            partition = None if topic is None else topic.partition(each.partition)
+            if partition is None:
+                by_id = call.context.version >= TOPIC_IDS_SINCE and topic is None
+                unknown = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                entry.partitions.append(_error(each, unknown))
+                continue
+            readable += 1
+            error = _check(partition, each)
+            if error is ErrorCode.NONE:
+                entry.partitions.append(_nothing(partition))
+            else:
+                failed += 1
+                entry.partitions.append(_error(each, error))
+        responses.append(entry)
+    if readable and not failed and request.min_bytes > 0 and request.max_wait_ms > 0:
+        await trio.sleep(request.max_wait_ms / 1000)
+    return FetchResponse(responses=responses)
+
+
+def _find(call: Call, asked: FetchTopic) -> Topic | None:
+    catalog = call.broker.catalog
+    if call.context.version >= TOPIC_IDS_SINCE:
+        return catalog.by_id(asked.topic_id)
+    return catalog.by_name(asked.topic)
+
+
+def _check(partition: Partition, asked: FetchPartition) -> ErrorCode:
+    """Return the error that reading would meet: the wrong leader, or a place where the log is not.
+
+    A last fetched epoch that this log never had leaves no common offset to go on from (KIP-595).
+    """
+    error = check_leader_epoch(partition, asked.current_leader_epoch)
+    if error is not ErrorCode.NONE:
+        return error
+    known_epoch = asked.last_fetched_epoch in (NO_EPOCH, partition.leader_epoch)
+    if not known_epoch or not partition.log_start_offset <= asked.fetch_offset <= partition.high_watermark:
+        return ErrorCode.OFFSET_OUT_OF_RANGE
+    return ErrorCode.NONE
+
+
+def _nothing(partition: Partition) -> PartitionData:
+    return PartitionData(
+        partition_index=partition.index,
+        high_watermark=partition.high_watermark,
+        last_stable_offset=partition.high_watermark,
+        log_start_offset=partition.log_start_offset,
+        aborted_transactions=None,
+        records=b"",
+    )
+
+
+def _error(asked: FetchPartition, code: ErrorCode) -> PartitionData:
+    return PartitionData(
+        partition_index=asked.partition,
+        error_code=code,
+        high_watermark=-1,
+        last_stable_offset=-1,
+        log_start_offset=-1,
+        aborted_transactions=None,
+        records=b"",
+    )
+
+
+API = Api(request=FetchRequest, versions="4-18", handle=fetch)

@@ -1,0 +1,54 @@
+"""FindCoordinator (key 10): who serves a group.
+
+v1 key type, throttle time, error message; v3 flexible (KIP-482); v4 several keys (KIP-699); v5 error 120 may
+occur (KIP-890); v6 share groups (KIP-932).
+"""
+
+from kcoord.apis.api import Api, Call
+from wire.errors import ErrorCode
+from wire.messages import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
+
+SEVERAL_KEYS_SINCE = 4
+GROUP, TRANSACTION = 0, 1
+
+_MESSAGES = {
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: "No coordinator serves this key: there are no transactions here.",
+    ErrorCode.INVALID_REQUEST: "This key type has no coordinator here.",
+}
+
+
+async def find_coordinator(call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
+    """Name this broker for every group, even the group "".
+
+    Transactions are not served, and a client that waits for them is told to wait, as by a broker whose
+    transaction topic has no leader. Share groups and unknown key types are invalid requests.
+    """
+    if call.context.version >= SEVERAL_KEYS_SINCE:
+        return FindCoordinatorResponse(
+            coordinators=[_find(call, request.key_type, key) for key in request.coordinator_keys]
+        )
+    found = _find(call, request.key_type, request.key)
+    return FindCoordinatorResponse(
+        error_code=found.error_code,
+        error_message=found.error_message or "NONE",
+        node_id=found.node_id,
+        host=found.host,
+        port=found.port,
+    )
+
+
+def _find(call: Call, key_type: int, key: str) -> Coordinator:
+    if key_type == GROUP:
+        return Coordinator(
+            key=key,
+            node_id=call.broker.node_id,
+            host=call.endpoint.host,
+            port=call.endpoint.port,
+            error_message="",
+        )
+    known = key_type == TRANSACTION
+    error = ErrorCode.COORDINATOR_NOT_AVAILABLE if known else ErrorCode.INVALID_REQUEST
+    return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=error, error_message=_MESSAGES[error])
+
+
+API = Api(request=FindCoordinatorRequest, versions="0-6", handle=find_coordinator)

@@ -1,0 +1,81 @@
+"""ListOffsets (key 2): where a partition begins and ends, and where a point in time lies.
+
+v2 isolation level (KIP-98), throttle time; v4 leader epoch (KIP-320); v6 flexible (KIP-482); v7 timestamp -3
+(KIP-734); v8 -4 (KIP-405); v9 -5 (KIP-1005); v10 timeout for remote storage (KIP-1075); v11 -6 (KIP-1023).
+"""
+
+from collections import Counter
+
+from kcoord.apis.api import Api, Call
+from kcoord.apis.epochs import check_leader_epoch
+from kcoord.log.catalog import Partition
+from wire.errors import ErrorCode
+from wire.messages import (
+    ListOffsetsPartition,
+    ListOffsetsPartitionResponse,
+    ListOffsetsRequest,
+    ListOffsetsResponse,
+    ListOffsetsTopicResponse,
+)
+
+LATEST, EARLIEST = -1, -2
+MAX_TIMESTAMP = -3
+EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -4, -5, -6
+SPECIAL_SINCE = {
+    LATEST: 0,
+    EARLIEST: 0,
+    MAX_TIMESTAMP: 7,
+    EARLIEST_LOCAL: 8,
+    LATEST_TIERED: 9,
+    EARLIEST_PENDING_UPLOAD: 11,
+}
+"""The version from which each negative timestamp has its meaning."""
+
+
+async def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
+    """Answer for each partition by itself; one that is asked for twice is an invalid request, each time."""
+    times = Counter((topic.name, each.partition_index) for topic in request.topics for each in topic.partitions)
+    answer = ListOffsetsResponse()
+    for topic in request.topics:
+        known = call.broker.catalog.by_name(topic.name)
+        entry = ListOffsetsTopicResponse(name=topic.name)
+        for each in topic.partitions:
+            partition = None if known is None else known.partition(each.partition_index)
+            if times[topic.name, each.partition_index] > 1:
+                entry.partitions.append(_error(each, ErrorCode.INVALID_REQUEST))
+            elif partition is None:
+                entry.partitions.append(_error(each, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+            else:
+                entry.partitions.append(_look_up(call.context.version, partition, each))
+        answer.topics.append(entry)
+    return answer
+
+
+def _look_up(version: int, partition: Partition, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
+    """Answer for one partition; without records, no point in time is found and only its ends are.
+
+    Both ends carry the epoch in which the leader began, as in Kafka's epoch cache; nothing is tiered.
+    """
+    timestamp = asked.timestamp
+    if timestamp < 0 and version < SPECIAL_SINCE.get(timestamp, version + 1):
+        return _error(asked, ErrorCode.UNSUPPORTED_VERSION)
+    error = check_leader_epoch(partition, asked.current_leader_epoch)
+    if error is not ErrorCode.NONE:
+        return _error(asked, error)
+    found = ListOffsetsPartitionResponse(partition_index=asked.partition_index)
+    ends = {
+        LATEST: partition.high_watermark,
+        EARLIEST: partition.log_start_offset,
+        EARLIEST_LOCAL: partition.log_start_offset,
+    }
+    if timestamp in ends:
+        found.offset = ends[timestamp]
+        found.leader_epoch = partition.leader_epoch
+    return found
+
+
+def _error(asked: ListOffsetsPartition, code: ErrorCode) -> ListOffsetsPartitionResponse:
+    return ListOffsetsPartitionResponse(partition_index=asked.partition_index, error_code=code)
+
+
+API = Api(request=ListOffsetsRequest, versions="1-11", handle=list_offsets)

@@ -1,0 +1,142 @@
+"""Metadata (key 3): the brokers, and the topics asked for; asking may create them.
+
+v1 null topics mean all, racks, controller, internal flag; v2 cluster id; v3 throttle time; v4 the client says
+whether topics may be created; v5 offline replicas; v7 leader epoch (KIP-320); v8 authorized
+operations (KIP-430); v9 flexible (KIP-482); v10 topic ids in the answer; v11 no more cluster operations; v12
+topics by id (KIP-516); v13 top-level error (KIP-1102).
+"""
+
+from uuid import UUID
+
+from kcoord.apis.api import Api, Call
+from kcoord.log.catalog import INTERNAL_TOPICS, Topic, TopicRefused, is_legal_name
+from wire.errors import ErrorCode
+from wire.messages import (
+    MetadataRequest,
+    MetadataResponse,
+    MetadataResponseBroker,
+    MetadataResponsePartition,
+    MetadataResponseTopic,
+)
+
+NULL_MEANS_ALL_SINCE = 1
+LEADER_EPOCH_SINCE = 7
+CLUSTER_OPERATIONS = range(8, 11)
+"""Versions in which the operations on the cluster can be asked for."""
+TOPIC_ID_FIELD = range(10, 12)
+"""Versions whose request has a field for a topic id that may not be used yet."""
+
+TOPIC_OPERATIONS_ALLOWED = 1 << 3 | 1 << 4 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 8 | 1 << 10 | 1 << 11
+"""READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS: nothing is forbidden."""
+CLUSTER_OPERATIONS_ALLOWED = 1 << 5 | 1 << 7 | 1 << 8 | 1 << 9 | 1 << 10 | 1 << 11 | 1 << 12
+"""CREATE, ALTER, DESCRIBE, CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS, IDEMPOTENT_WRITE."""
+
+NO_ID = UUID(int=0)
+
+
+async def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
+    """Answer for all topics, for those named, or for those whose ids are given."""
+    version, broker = call.context.version, call.broker
+    if is_invalid(version, request):
+        return refused(request)
+    response = MetadataResponse(
+        brokers=[
+            MetadataResponseBroker(
+                node_id=broker.node_id, host=call.endpoint.host, port=call.endpoint.port, rack=broker.rack
+            )
+        ],
+        cluster_id=broker.cluster_id,
+        controller_id=broker.node_id,
+        topics=topics(call, request),
+    )
+    if request.include_topic_authorized_operations:
+        for topic in response.topics:
+            if topic.error_code != ErrorCode.UNKNOWN_TOPIC_ID:
+                topic.topic_authorized_operations = TOPIC_OPERATIONS_ALLOWED
+    if version in CLUSTER_OPERATIONS and request.include_cluster_authorized_operations:
+        response.cluster_authorized_operations = CLUSTER_OPERATIONS_ALLOWED
+    return response
+
+
+def is_invalid(version: int, request: MetadataRequest) -> bool:
+    """Whether a topic is asked for in a way that this version does not have."""
+    return any(
+        (topic.name is None and topic.topic_id == NO_ID)
+        or (version in TOPIC_ID_FIELD and (topic.name is None or topic.topic_id != NO_ID))
+        for topic in request.topics or []
+    )
+
+
+def refused(request: MetadataRequest) -> MetadataResponse:
+    """Return the answer to a request that makes no sense: the error on each topic, and nobody else named."""
+    return MetadataResponse(
+        topics=[
+            MetadataResponseTopic(name=topic.name or "", error_code=ErrorCode.INVALID_REQUEST)
+            for topic in request.topics or []
+        ]
+    )
+
+
+def topics(call: Call, request: MetadataRequest) -> list[MetadataResponseTopic]:
+    """Return an entry for each topic asked for; one that is named twice has one entry.
+
+    One id in the list, and names are not looked at (Apache Kafka `KafkaApis.handleTopicMetadataRequest`).
+    """
+    version, catalog = call.context.version, call.broker.catalog
+    if request.topics is None or (version < NULL_MEANS_ALL_SINCE and not request.topics):
+        return [described(call, topic) for topic in catalog]
+    ids = dict.fromkeys(topic.topic_id for topic in request.topics if topic.topic_id != NO_ID)
+    if ids:
+        found = [(topic_id, catalog.by_id(topic_id)) for topic_id in ids]
+        return [
+            MetadataResponseTopic(name=None, topic_id=topic_id, error_code=ErrorCode.UNKNOWN_TOPIC_ID)
+            if topic is None
+            else described(call, topic)
+            for topic_id, topic in found
+        ]
+    may_create = call.broker.config.auto_create_topics_enable and request.allow_auto_topic_creation
+    answer: list[MetadataResponseTopic] = []
+    for name in dict.fromkeys(topic.name or "" for topic in request.topics):
+        topic = catalog.by_name(name)
+        answer.append(missing(call, name, may_create) if topic is None else described(call, topic))
+    return answer
+
+
+def described(call: Call, topic: Topic) -> MetadataResponseTopic:
+    """Return the entry of a topic: this broker leads each partition and holds its only replica."""
+    node_id = call.broker.node_id
+    return MetadataResponseTopic(
+        name=topic.name,
+        topic_id=topic.topic_id,
+        is_internal=topic.is_internal,
+        partitions=[
+            MetadataResponsePartition(
+                partition_index=partition.index,
+                leader_id=node_id,
+                leader_epoch=partition.leader_epoch,
+                replica_nodes=[node_id],
+                isr_nodes=[node_id],
+            )
+            for partition in topic.partitions
+        ],
+    )
+
+
+def missing(call: Call, name: str, may_create: bool) -> MetadataResponseTopic:
+    """Return the entry of a topic that does not exist, and create it if that is wished.
+
+    The answer is the same in both cases, and the client asks again: in Kafka it is given while the controller
+    is still at work. Internal topics come into being by themselves or not at all.
+    """
+    error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+    if not is_legal_name(name):
+        error = ErrorCode.INVALID_TOPIC_EXCEPTION
+    elif may_create and name not in INTERNAL_TOPICS:
+        try:
+            call.broker.create_topic(name, call.broker.config.num_partitions, "a client asked for it")
+        except TopicRefused as refusal:
+            error = refusal.code
+    return MetadataResponseTopic(name=name, error_code=error, is_internal=name in INTERNAL_TOPICS)
+
+
+API = Api(request=MetadataRequest, versions="0-13", handle=metadata)

@@ -1,0 +1,83 @@
+"""OffsetCommit (key 8): what exists is sorted out here, the group takes the rest.
+
+v3 throttle time; v5 retention time gone (KIP-211); v6 leader epoch (KIP-320); v7 group_instance_id
+(KIP-345); v8 flexible (KIP-482); v9 new error codes (KIP-848); v10 topic ids (KIP-516).
+"""
+
+from uuid import UUID
+
+from kcoord.apis.api import Api, Call
+from wire.errors import ErrorCode
+from wire.messages import (
+    OffsetCommitRequest,
+    OffsetCommitRequestTopic,
+    OffsetCommitResponse,
+    OffsetCommitResponsePartition,
+    OffsetCommitResponseTopic,
+)
+
+TOPIC_IDS_SINCE = 10
+NO_ID = UUID(int=0)
+
+
+class Answer:
+    """The response as it grows: one entry a topic, whatever came first about it (Apache Kafka's response builder)."""
+
+    def __init__(self) -> None:
+        self.topics: dict[str | UUID, OffsetCommitResponseTopic] = {}
+
+    def topic(self, name: str, topic_id: UUID) -> list[OffsetCommitResponsePartition]:
+        """Return the partitions of that topic's entry, which is made if there is none. One of both is empty."""
+        entry = self.topics.setdefault(name or topic_id, OffsetCommitResponseTopic(name=name, topic_id=topic_id))
+        return entry.partitions
+
+
+async def offset_commit(call: Call, request: OffsetCommitRequest) -> OffsetCommitResponse:
+    """Refuse what does not exist, and commit the rest.
+
+    If nothing is left, the group is not even asked: no error of its own, no session restarted, no group
+    created (Apache Kafka `KafkaApis.handleOffsetCommitRequest`). Refused partitions come first in the answer.
+    """
+    catalog = call.broker.catalog
+    by_id = call.context.version >= TOPIC_IDS_SINCE
+    answer = Answer()
+    known: list[OffsetCommitRequestTopic] = []
+    ids: dict[str, UUID] = {}
+    for asked in request.topics:
+        topic = catalog.by_id(asked.topic_id) if by_id else catalog.by_name(asked.name)
+        if topic is None:
+            unknown = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            answer.topic(asked.name, asked.topic_id).extend(
+                OffsetCommitResponsePartition(partition_index=each.partition_index, error_code=unknown)
+                for each in asked.partitions
+            )
+            continue
+        part = OffsetCommitRequestTopic(name=topic.name)
+        for each in asked.partitions:
+            if topic.partition(each.partition_index) is not None:
+                part.partitions.append(each)
+            else:
+                refused = OffsetCommitResponsePartition(
+                    partition_index=each.partition_index, error_code=ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+                )
+                answer.topic(asked.name, asked.topic_id).append(refused)
+        if part.partitions:
+            known.append(part)
+            ids[topic.name] = topic.topic_id
+    if known:
+        forwarded = OffsetCommitRequest(
+            group_id=request.group_id,
+            generation_id_or_member_epoch=request.generation_id_or_member_epoch,
+            member_id=request.member_id,
+            group_instance_id=request.group_instance_id,
+            retention_time_ms=request.retention_time_ms,
+            topics=known,
+        )
+        response = await call.broker.shard_for(request.group_id).submit(call.context, forwarded)
+        for done in response.topics:
+            asked_as = ("", ids[done.name]) if by_id else (done.name, NO_ID)
+            answer.topic(*asked_as).extend(done.partitions)
+    return OffsetCommitResponse(topics=list(answer.topics.values()))
+
+
+API = Api(request=OffsetCommitRequest, versions="2-10", handle=offset_commit)

@@ -1,0 +1,98 @@
+"""The broker: its identity, its topics, and the shards that the groups are spread over."""
+
+import base64
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from uuid import UUID, uuid4
+
+from kcoord.clock import Clock
+from kcoord.config import Config
+from kcoord.core.hashing import partition_for
+from kcoord.log.catalog import OFFSETS_TOPIC, Catalog, Topic
+from kcoord.notices import TopicCreated
+from kcoord.shard import Shard
+from kcoord.store.base import Store
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """Where clients of one listener reach this broker."""
+
+    host: str
+    port: int
+
+
+def kafka_uuid_text(value: UUID) -> str:
+    """Return the 22 characters by which Kafka shows an id: URL-safe base64 (Apache Kafka `Uuid.toString`)."""
+    return base64.urlsafe_b64encode(value.bytes).rstrip(b"=").decode("ascii")
+
+
+def random_id() -> UUID:
+    """Return a fresh id whose text does not look like an option (Apache Kafka `Uuid.randomUuid`)."""
+    while True:
+        value = uuid4()
+        if not kafka_uuid_text(value).startswith("-"):
+            return value
+
+
+class Broker:
+    """Everything that requests are answered from. `shards[p]` serves partition p of the offsets topic."""
+
+    def __init__(self, config: Config, clock: Clock, store: Store) -> None:
+        self.config = config
+        self.clock = clock
+        self.node_id = config.node_id
+        self.rack = config.broker_rack
+        self.cluster_id = config.cluster_id or kafka_uuid_text(random_id())
+        self.catalog = Catalog()
+        self._listeners: dict[int, Callable[[object], None]] = {}
+        self._next_listener = 0
+        self._offsets_partitions = config.offsets_topic_num_partitions
+        self.shards = [
+            Shard(
+                partition,
+                config.group_settings,
+                store,
+                clock,
+                lambda: str(uuid4()),
+                self.tell_all,
+                commit_timeout_ms=config.offsets_commit_timeout_ms,
+            )
+            for partition in range(self._offsets_partitions)
+        ]
+        self.catalog.create(OFFSETS_TOPIC, self._offsets_partitions, random_id())
+        for name, partitions in config.topics.items():
+            self.create_topic(name, partitions, "configured")
+
+    def shard_for(self, group_id: str) -> Shard:
+        """Return the shard that owns the group, known or not."""
+        return self.shards[partition_for(group_id, self._offsets_partitions)]
+
+    def create_topic(self, name: str, partitions: int, why: str) -> Topic:
+        """Create a topic. Raises `kcoord.log.catalog.TopicRefused`."""
+        topic = self.catalog.create(name, partitions, random_id())
+        self.tell(TopicCreated(topic=name, partitions=partitions, why=why))
+        return topic
+
+    def on_note(self, listener: Callable[[object], None]) -> Callable[[], None]:
+        """Call `listener` with everything that happens from now on; what is returned ends that.
+
+        A listener must neither wait nor raise: it runs in the middle of serving.
+        """
+        key = self._next_listener = self._next_listener + 1
+        self._listeners[key] = listener
+
+        def forget() -> None:
+            self._listeners.pop(key, None)
+
+        return forget
+
+    def tell(self, note: object) -> None:
+        """Tell everybody who listens that something happened."""
+        for listener in tuple(self._listeners.values()):
+            listener(note)
+
+    def tell_all(self, notes: Iterable[object]) -> None:
+        """Tell several, in their order."""
+        for note in notes:
+            self.tell(note)

@@ -1,0 +1,331 @@
+"""Every setting of the server, under Kafka's name and with Kafka's default. No files are read here.
+
+The fields of `Config` are the table: a field's name is the key with its dots turned into underscores, its
+metadata say what is allowed and what it means. Help texts, the environment's names and the checks all come
+from there.
+"""
+
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import MISSING, Field, dataclass, field, fields
+from types import MappingProxyType
+from typing import Any
+
+from kcoord.core.settings import GroupSettings
+from kcoord.log.catalog import INTERNAL_TOPICS, is_legal_name
+
+INT32_MAX = 2**31 - 1
+INT64_MAX = 2**63 - 1
+
+WILDCARD_HOSTS = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - compared with, not listened on
+"""Hosts that stand for every address of the machine: fit to listen on, not to connect to."""
+
+_HOST_AND_PORT = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.%\w]+)\]|(?P<host>[^\[\]:/\s]*)):(?P<port>[0-9]{1,5})")
+_LISTENER = re.compile(r"(?P<name>[A-Za-z0-9_]+)://(?P<address>.+)")
+_SECURE_NAMES = frozenset({"SSL", "SASL_PLAINTEXT", "SASL_SSL"})
+
+
+class ConfigError(Exception):
+    """A setting is wrong. The text is one sentence that names the key, the value and what is allowed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Address:
+    """A host and a port as a person writes them; the text form puts IPv6 in brackets."""
+
+    host: str
+    port: int
+
+    @classmethod
+    def parse(cls, text: str) -> "Address":
+        """Read `HOST:PORT` or `[IPv6]:PORT`; the host may be empty. Raises ValueError."""
+        match = _HOST_AND_PORT.fullmatch(text.strip())
+        if match is None or int(match["port"]) > 65535:
+            raise ValueError("it must be HOST:PORT, or [IPV6]:PORT, with a port of at most 65535")
+        return cls(match["v6"] if match["v6"] is not None else match["host"], int(match["port"]))
+
+    def __str__(self) -> str:
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+@dataclass(frozen=True, slots=True)
+class Listener:
+    """One address to listen on, or to be known by; `name` pairs the two (KIP-103)."""
+
+    name: str
+    address: Address
+
+    def __str__(self) -> str:
+        return f"{self.name}://{self.address}"
+
+
+def _integer(text: str) -> int:
+    if re.fullmatch(r"\s*[+-]?[0-9]{1,20}\s*", text) is None:
+        raise ValueError("it must be a whole number")
+    return int(text)
+
+
+def _boolean(text: str) -> bool:
+    lowered = text.strip().lower()
+    if lowered not in {"true", "false"}:
+        raise ValueError("it must be true or false")
+    return lowered == "true"
+
+
+def _listeners(text: str) -> tuple[Listener, ...]:
+    """Read Kafka's `NAME://HOST:PORT,...`; a bare `HOST:PORT` is the listener PLAINTEXT."""
+    found: list[Listener] = []
+    for part in text.split(","):
+        match = _LISTENER.fullmatch(part.strip())
+        name = "PLAINTEXT" if match is None else match["name"].upper()
+        if name in _SECURE_NAMES:
+            raise ValueError(f"only plaintext connections are served, so no listener can be called {name}")
+        if name in {listener.name for listener in found}:
+            raise ValueError(f"each listener needs a name of its own, {name} comes twice")
+        found.append(Listener(name, Address.parse(part if match is None else match["address"])))
+    return tuple(found)
+
+
+_READERS: dict[Any, tuple[str, Callable[[str], Any]]] = {
+    int: ("int", _integer),
+    bool: ("boolean", _boolean),
+    str: ("string", str),
+    str | None: ("string", str),
+    tuple[Listener, ...]: ("list", _listeners),
+}
+"""How the text of a setting is read, by its field's annotation; the names are those of Kafka's own tables."""
+
+
+def _setting(
+    doc: str,
+    *,
+    default: Any = MISSING,
+    low: int | None = None,
+    high: int = INT32_MAX,
+    pattern: str | None = None,
+    aliases: tuple[str, ...] = (),
+) -> Any:
+    """Declare a setting: its meaning, its default, the integers or the texts that are allowed."""
+    metadata = {"doc": doc, "low": low, "high": high, "pattern": pattern, "aliases": aliases}
+    return field(default=default, metadata=metadata)
+
+
+def _group_setting(name: str, doc: str, *, low: int, high: int = INT32_MAX) -> Any:
+    """Declare a setting of the coordinator; the default is the one that stands there."""
+    return _setting(doc, default=GroupSettings.__dataclass_fields__[name].default, low=low, high=high)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Config:
+    """All settings; times end in their unit. `topics` maps names to partitions of those there from the start.
+
+    Constructing one checks nothing: code is trusted, texts go through `from_settings`.
+    """
+
+    node_id: int = _setting(
+        "The id of this broker, as Metadata and FindCoordinator give it.",
+        default=1,
+        low=0,
+        aliases=("broker.id",),
+    )
+    broker_rack: str | None = _setting("The rack of this broker, as Metadata gives it.", default=None)
+    cluster_id: str | None = _setting(
+        "The id of the cluster; without one, a random id is made at each start.",
+        default=None,
+        pattern="[A-Za-z0-9_-]{1,64}",
+    )
+    listeners: tuple[Listener, ...] = _setting(
+        "Where to listen: NAME://HOST:PORT, separated by commas. Port 0 takes a free one, no host means all.",
+        default=(Listener("PLAINTEXT", Address("127.0.0.1", 9092)),),
+    )
+    advertised_listeners: tuple[Listener, ...] = _setting(
+        "What clients are told to connect to, by listener name; port 0 stands for the port listened on. "
+        "A listener not named here is known by its own host or, if that is the wildcard, by the address "
+        "that the client came to.",
+        default=(),
+    )
+    store: str = _setting("Where groups and offsets are kept, as a URL; memory: forgets them.", default="memory:")
+    num_partitions: int = _setting("Partitions of a topic that is created by asking for it.", default=1, low=1)
+    auto_create_topics_enable: bool = _setting("Whether asking for a topic creates it.", default=True)
+    socket_request_max_bytes: int = _setting(
+        "The largest request in bytes; a larger one closes its connection.", default=104_857_600, low=1
+    )
+    connections_max_idle_ms: int = _setting(
+        "A connection on which nothing moved for that long is closed, even while a request waits on it; "
+        "a negative number closes none.",
+        default=600_000,
+        low=-1,
+        high=INT64_MAX,
+    )
+    max_connections: int = _setting(
+        "A connection beyond that many is closed at once (Kafka lets it wait instead).",
+        default=INT32_MAX,
+        low=0,
+    )
+    group_min_session_timeout_ms: int = _group_setting(
+        "group_min_session_timeout_ms", "The shortest session a member may ask for.", low=0
+    )
+    group_max_session_timeout_ms: int = _group_setting(
+        "group_max_session_timeout_ms", "The longest session a member may ask for.", low=0
+    )
+    group_max_size: int = _group_setting("group_max_size", "The most members a group may have.", low=1)
+    group_initial_rebalance_delay_ms: int = _group_setting(
+        "group_initial_rebalance_delay_ms", "How long an empty group waits for more members to join.", low=0
+    )
+    offset_metadata_max_bytes: int = _group_setting(
+        "offset_metadata_max_bytes",
+        "The longest text that a committed offset may carry, in UTF-16 units.",
+        low=0,
+    )
+    offsets_retention_minutes: int = _group_setting(
+        "offsets_retention_minutes",
+        "How long offsets are kept after their group lost its last member.",
+        low=1,
+    )
+    offsets_retention_check_interval_ms: int = _group_setting(
+        "offsets_retention_check_interval_ms",
+        "How often expired offsets are looked for.",
+        low=1,
+        high=INT64_MAX,
+    )
+    offsets_topic_num_partitions: int = _setting(
+        "Partitions of __consumer_offsets, over which groups are spread; fixed once groups are stored.",
+        default=50,
+        low=1,
+    )
+    offsets_commit_timeout_ms: int = _setting(
+        "How long a write of the coordinator may take before its requests are answered with an error.",
+        default=5_000,
+        low=1,
+    )
+    topics: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def group_settings(self) -> GroupSettings:
+        """The part that the coordinator reads."""
+        return GroupSettings(**{each.name: getattr(self, each.name) for each in fields(GroupSettings)})
+
+    @classmethod
+    def from_settings(
+        cls, settings: Mapping[str, object], topics: Mapping[str, object] = MappingProxyType({})
+    ) -> "Config":
+        """Check and read settings, by their Kafka keys, and topics, as name to number of partitions.
+
+        Values are texts, or what a TOML file holds: numbers, booleans, lists of texts. Raises ConfigError.
+        """
+        values: dict[str, Any] = {}
+        given_as: dict[str, str] = {}
+        for key, value in settings.items():
+            setting = SETTINGS.get(key)
+            if setting is None:
+                raise ConfigError(f"{key} is not a setting that kcoord knows")
+            if setting.attribute in values:
+                raise ConfigError(f"{key} and {given_as[setting.attribute]} are the same setting")
+            given_as[setting.attribute] = key
+            values[setting.attribute] = setting.read(key, value)
+        config = cls(**values, topics=MappingProxyType(_read_topics(topics)))
+        config.check()
+        return config
+
+    def check(self) -> None:
+        """Raise ConfigError where two settings that are fine by themselves do not go together."""
+        if self.group_min_session_timeout_ms > self.group_max_session_timeout_ms:
+            raise ConfigError(
+                f"group.min.session.timeout.ms is {self.group_min_session_timeout_ms}: it must not be above "
+                f"group.max.session.timeout.ms, which is {self.group_max_session_timeout_ms}"
+            )
+        names = {listener.name for listener in self.listeners}
+        for advertised in self.advertised_listeners:
+            if advertised.name not in names:
+                raise ConfigError(
+                    f"advertised.listeners has {advertised}, but listeners has no listener {advertised.name}"
+                )
+            if advertised.address.host in WILDCARD_HOSTS:
+                raise ConfigError(
+                    f"advertised.listeners has {advertised}: clients need a host that they can connect to"
+                )
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """One row of the table: what may be set, and how."""
+
+    key: str
+    attribute: str
+    type_name: str
+    default: Any
+    doc: str
+    allowed: str
+    _reader: Callable[[str], Any]
+    _low: int | None
+    _high: int
+    _pattern: str | None
+
+    def read(self, key: str, value: object) -> Any:
+        """Return the value given under `key`, as a text or as TOML has it. Raises ConfigError."""
+        text = value if isinstance(value, str) else _as_text(value)
+        if text is None:
+            raise ConfigError(f"{key} is {value!r}: it must be a single value")
+        try:
+            result = self._reader(text)
+        except ValueError as error:
+            raise ConfigError(f"{key} is {text!r}: {error}") from None
+        too_small = self._low is not None and result < self._low
+        if too_small or (isinstance(result, int) and result > self._high):
+            raise ConfigError(f"{key} is {text!r}: it must be {self.allowed}")
+        if self._pattern is not None and re.fullmatch(self._pattern, text) is None:
+            raise ConfigError(f"{key} is {text!r}: it must be {self.allowed}")
+        return result
+
+
+def _as_text(value: object) -> str | None:
+    """Return a TOML value in the form that a command line would give it; None for a table and the like."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, list) and all(isinstance(each, str) for each in value):
+        return ",".join(value)
+    return None
+
+
+def _read_topics(topics: Mapping[str, object]) -> dict[str, int]:
+    found: dict[str, int] = {}
+    for name, count in topics.items():
+        if not is_legal_name(name):
+            raise ConfigError(
+                f"topic {name!r} has an illegal name: 1 to 249 of a-z A-Z 0-9 . _ - are allowed, but not . or .."
+            )
+        if name in INTERNAL_TOPICS:
+            raise ConfigError(f"topic {name} is internal and cannot be asked for")
+        text = _as_text(count) if isinstance(count, int) else count
+        if not isinstance(text, str) or re.fullmatch("[0-9]{1,6}", text) is None or not 1 <= int(text) <= 100_000:
+            raise ConfigError(f"topic {name} has {count!r} partitions: it must be a number from 1 to 100000")
+        found[name] = int(text)
+    return found
+
+
+def _row(key: str, each: "Field[Any]") -> Setting:
+    type_name, reader = _READERS[each.type]
+    low, high, pattern = each.metadata["low"], each.metadata["high"], each.metadata["pattern"]
+    if pattern is not None:
+        allowed = f"of the form {pattern}"
+    elif each.type is int:
+        allowed = f"from {low} to {high}"
+    else:
+        allowed = {"boolean": "true or false"}.get(type_name, "")
+    return Setting(
+        key=key, attribute=each.name, type_name=type_name, default=each.default, doc=each.metadata["doc"],
+        allowed=allowed, _reader=reader, _low=low, _high=high, _pattern=pattern,
+    )  # fmt: skip
+
+
+SETTINGS: Mapping[str, Setting] = MappingProxyType(
+    {
+        key: _row(key, each)
+        for each in fields(Config)
+        if each.metadata
+        for key in (each.name.replace("_", "."), *each.metadata["aliases"])
+    }
+)
+"""Every key that may be set, Kafka's second names included."""

@@ -1,0 +1,113 @@
+"""What happened to the server rather than to a group, as data: the waiting part's own notes.
+
+They travel with the coordinator's notes (`kcoord.core.notes`) to whoever listens: log lines, metrics, a
+timeline.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShardLoaded:
+    """A partition of the offsets topic is in memory and served; `rows` were read from the store."""
+
+    partition: int
+    epoch: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RecordsSkipped:
+    """Rows of kinds that this version does not know were left alone while loading, as Kafka does."""
+
+    partition: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LoadFailed:
+    """A partition could not be read; it is tried again after `retry_in` seconds."""
+
+    partition: int
+    why: str
+    retry_in: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WriteFailed:
+    """A write failed: its requests are answered with `error`, and the partition is loaded again."""
+
+    partition: int
+    why: str
+    error: str
+    requests: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionLost:
+    """Another server has taken the partition; this one answers NOT_COORDINATOR for it from now on."""
+
+    partition: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BugFound:
+    """The coordinator broke its own rules: its memory is dropped and loaded again. Please report it."""
+
+    partition: int
+    request: str
+    traceback: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicCreated:
+    """A topic came into being; `why` says at whose wish."""
+
+    topic: str
+    partitions: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionClosed:
+    """A connection is over, and why; `requests` were answered on it."""
+
+    host: str
+    port: int
+    why: str
+    requests: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestUnreadable:
+    """A client sent bytes that are no request, or one that is not served; its connection is closed."""
+
+    host: str
+    port: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionRefused:
+    """There were `max.connections` already; the new one was closed."""
+
+    host: str
+    port: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AcceptFailed:
+    """No connection could be accepted for lack of descriptors or memory; it is tried again shortly."""
+
+    listener: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listening:
+    """The server accepts connections."""
+
+    address: str
+    listener: str

@@ -1,0 +1,339 @@
+"""One partition of the offsets topic: a coordinator, its rows in the store, and one order for both.
+
+A request goes into the coordinator at once, in the task of its connection. What comes out leaves in the
+order in which it was produced: an outcome that nothing has to be written for and that nothing is ahead of
+leaves at once (that is every heartbeat), any other waits for the shard's own task. That task writes whatever
+has gathered in a single append, and only then lets the answers go.
+
+A write that fails is not undone. The memory is dropped, everybody who waits is told to come again, and the
+partition is loaded from the store, which knows what is true.
+"""
+
+import traceback
+from collections.abc import Callable, Iterable
+from contextlib import aclosing
+from enum import Enum
+from math import inf
+from typing import Any, Protocol
+
+import trio
+
+from kcoord.core.coordinator import Coordinator
+from kcoord.core.outcome import Context, Now, Outcome, Record
+from kcoord.core.settings import GroupSettings
+from kcoord.errors_in_place import error_response, group_error, refusal
+from kcoord.notices import (
+    BugFound,
+    LoadFailed,
+    PartitionLost,
+    RecordsSkipped,
+    ShardLoaded,
+    WriteFailed,
+)
+from kcoord.store.base import Fenced, Row, Store, StoreError
+from wire.errors import ErrorCode, WireError
+from wire.payloads import decode_key, decode_value, encode_key, encode_value
+
+LATE = 1.0
+"""Seconds by which a timer must be late for its process to have stood still (a stopped container, a laptop lid)."""
+LISTEN_FIRST = 0.1
+"""Seconds for which sockets are read then, before sessions end: the heartbeats may long be there."""
+RETRY_FIRST = 0.1
+RETRY_MOST = 5.0
+"""Seconds between attempts to load a partition: the first pause, doubled each time, and the longest."""
+ROWS_A_TURN = 500
+"""Rows that are replayed before other tasks get a turn."""
+
+
+class Time(Protocol):
+    """What a shard needs of the clock (`kcoord.clock.Clock`)."""
+
+    def now(self) -> Now:
+        """Return the time."""
+        ...
+
+    def deadline(self, mono: float) -> float:
+        """Return when `mono` is on trio's clock."""
+        ...
+
+    def on_advance(self, look_again: Callable[[], None]) -> Callable[[], None]:
+        """Call `look_again` whenever the clock was moved forward; what is returned ends that."""
+        ...
+
+
+class Slot:
+    """The place for one answer. It is the token that the coordinator keeps while a request waits."""
+
+    __slots__ = ("_event", "request", "response", "version")
+
+    def __init__(self, request: Any, version: int) -> None:
+        self.request = request
+        self.version = version
+        self.response: Any = None
+        self._event: trio.Event | None = None
+
+    def answer(self, response: Any) -> None:
+        """Put the answer in; there is only ever one."""
+        assert self.response is None
+        self.response = response
+        if self._event is not None:
+            self._event.set()
+
+    async def wait(self) -> Any:
+        """Return the answer, once it is there. One task may wait; it may also give up, the slot stays good."""
+        if self.response is None:
+            self._event = trio.Event()
+            await self._event.wait()
+        return self.response
+
+
+class Status(Enum):
+    """Whether there is a coordinator to ask, and if not, why."""
+
+    SERVING = "serving"
+    LOADING = "loading"
+    FAILED = "could not be loaded, is tried again"
+    LOST = "taken over by another server"
+
+
+class Shard:
+    """Serves the groups of one partition. `run` must be running; `begin` and `submit` are called by other tasks.
+
+    `tell` is given what happened, in order, after it is durable: notes of the coordinator and notices of the
+    shard.
+    """
+
+    def __init__(
+        self,
+        partition: int,
+        settings: GroupSettings,
+        store: Store,
+        time: Time,
+        new_id: Callable[[], str],
+        tell: Callable[[Iterable[object]], None],
+        *,
+        commit_timeout_ms: int,
+    ) -> None:
+        self.partition = partition
+        self.status = Status.LOADING
+        self._settings = settings
+        self._store = store
+        self._time = time
+        self._new_id = new_id
+        self._tell = tell
+        self._commit_timeout = commit_timeout_ms / 1000
+        self._coordinator = Coordinator(settings, new_id)
+        self._epoch = 0
+        self._queue: list[Outcome] = []
+        self._writing = False
+        self._waiting: set[Slot] = set()
+        self._nap = trio.CancelScope()
+        self._nap_until = inf
+        self._moved_at = -inf
+
+    def begin(self, context: Context, request: Any) -> Slot:
+        """Hand in a request; the slot may hold its answer already. Never raises, whatever a client asks."""
+        slot = Slot(request, context.version)
+        if self.status is not Status.SERVING:
+            loading = self.status is Status.LOADING
+            code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NOT_COORDINATOR
+            slot.answer(refusal(request, context.version, code, self._settings))
+            return slot
+        try:
+            outcome = self._coordinator.handle(slot, context, request, self._time.now())
+        except Exception as bug:  # noqa: BLE001 - a rule of Kafka's, see below
+            # Kafka answers -1 for whatever a handler throws (`KafkaApis.handleError`), and the memory of a
+            # coordinator that broke its own rules cannot be trusted with another request.
+            slot.answer(error_response(request, context.version, ErrorCode.UNKNOWN_SERVER_ERROR))
+            self._drop_memory(bug, type(request).__name__)
+            return slot
+        self._settle(outcome)
+        if slot.response is None:
+            self._waiting.add(slot)
+        return slot
+
+    async def submit(self, context: Context, request: Any) -> Any:
+        """Hand in a request and wait for its answer: a heartbeat's is there at once, a JoinGroup's may take minutes.
+
+        Who gives up waiting is not missed: the group learns of a lost connection by the session only (Kafka
+        does not either).
+        """
+        slot = self.begin(context, request)
+        return slot.response if slot.response is not None else await slot.wait()
+
+    async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Load the partition, then write and keep time until cancelled. Started once loading was tried."""
+        forget = self._time.on_advance(self._time_moved)
+        try:
+            await self._load(task_status)
+            while True:
+                if self.status is Status.LOST:
+                    await trio.sleep_forever()
+                elif self.status is not Status.SERVING:
+                    await self._load()
+                elif self._queue:
+                    await self._write()
+                elif self._time.deadline(self._due()) <= trio.current_time():
+                    await self._keep_time()
+                else:
+                    await self._sleep()
+        finally:
+            forget()
+
+    # What leaves, and when.
+
+    def _settle(self, outcome: Outcome) -> None:
+        if outcome.records or self._queue or self._writing:
+            self._queue.append(outcome)
+            self._nap.cancel()
+        else:
+            self._release(outcome)
+        due = self._due()
+        if due < self._nap_until:
+            self._nap_until = due
+            self._nap.deadline = self._time.deadline(due)
+
+    def _release(self, outcome: Outcome) -> None:
+        for reply in outcome.replies:
+            self._answer(reply.token, reply.response)
+        if outcome.notes:
+            self._tell(outcome.notes)
+
+    def _answer(self, token: object, response: Any) -> None:
+        assert isinstance(token, Slot)
+        # Only after a bug is there an answer already: then everybody got one, also who was just being
+        # written for.
+        if token.response is None:
+            token.answer(response)
+        self._waiting.discard(token)
+
+    # Writing.
+
+    async def _write(self) -> None:
+        """Make durable what has gathered, in one append, and let the answers go."""
+        batch, self._queue = self._queue, []
+        rows: list[Row] = [
+            (encode_key(record.key), None if record.value is None else encode_value(record.value))
+            for outcome in batch
+            for record in outcome.records
+        ]
+        self._writing = True
+        try:
+            if rows:
+                with trio.fail_after(self._commit_timeout):
+                    await self._store.append(self.partition, self._epoch, rows)
+        except trio.TooSlowError:
+            late = f"no answer within {self._commit_timeout:g} s"
+            self._write_failed(StoreError(late, ErrorCode.REQUEST_TIMED_OUT), batch)
+        except StoreError as error:
+            self._write_failed(error, batch)
+        else:
+            for outcome in batch:
+                self._release(outcome)
+        finally:
+            self._writing = False
+
+    def _write_failed(self, error: StoreError, batch: list[Outcome]) -> None:
+        """Stop: what was decided since rests on records that are not there."""
+        code = group_error(error.code)
+        failed = [reply.token for outcome in (*batch, *self._queue) for reply in outcome.replies]
+        self._queue = []
+        for token in failed:
+            assert isinstance(token, Slot)
+            self._answer(token, error_response(token.request, token.version, code))
+        if self.status is Status.SERVING:
+            self._release(self._coordinator.unload(self._time.now()))
+        self.status = Status.LOST if isinstance(error, Fenced) else Status.LOADING
+        self._tell([WriteFailed(partition=self.partition, why=str(error), error=code.name, requests=len(failed))])
+        if self.status is Status.LOST:
+            self._tell([PartitionLost(partition=self.partition, why=str(error))])
+
+    def _drop_memory(self, bug: Exception, request: str) -> None:
+        """Stop for a bug. The coordinator is not asked who waits with it: it no longer knows for sure."""
+        self.status = Status.LOADING
+        self._queue = []
+        for slot in tuple(self._waiting):
+            self._answer(slot, error_response(slot.request, slot.version, ErrorCode.NOT_COORDINATOR))
+        self._nap.cancel()
+        trace = "".join(traceback.format_exception(bug))
+        self._tell([BugFound(partition=self.partition, request=request, traceback=trace)])
+
+    # Loading.
+
+    async def _load(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Read the partition until that works. Requests meanwhile: 14 at the first attempt, 16 after a failed one."""
+        pause = RETRY_FIRST
+        while True:
+            try:
+                await self._load_once()
+            except (StoreError, WireError) as error:
+                self.status = Status.FAILED
+                self._tell([LoadFailed(partition=self.partition, why=str(error), retry_in=pause)])
+            if task_status is not trio.TASK_STATUS_IGNORED:
+                task_status.started()
+                task_status = trio.TASK_STATUS_IGNORED
+            if self.status is Status.SERVING:
+                return
+            await trio.sleep(pause)
+            pause = min(2 * pause, RETRY_MOST)
+
+    async def _load_once(self) -> None:
+        """Take the partition, replay its rows, start the sessions. Raises StoreError, WireError."""
+        self._epoch = await self._store.acquire(self.partition)
+        coordinator = Coordinator(self._settings, self._new_id)
+        rows = skipped = 0
+        async with aclosing(self._store.load(self.partition)) as stored:
+            async for key_bytes, value_bytes in stored:
+                rows += 1
+                key = decode_key(key_bytes)
+                if key is None:
+                    skipped += 1
+                else:
+                    coordinator.apply(Record(key, decode_value(key, value_bytes)))
+                if rows % ROWS_A_TURN == 0:
+                    await trio.lowlevel.checkpoint()
+        self._coordinator = coordinator
+        self._nap_until = inf
+        self.status = Status.SERVING
+        self._tell([ShardLoaded(partition=self.partition, epoch=self._epoch, rows=rows)])
+        if skipped:
+            self._tell([RecordsSkipped(partition=self.partition, rows=skipped)])
+        self._settle(coordinator.loaded(self._time.now()))
+
+    # Time.
+
+    def _due(self) -> float:
+        deadline = self._coordinator.next_deadline()
+        return inf if deadline is None else deadline
+
+    def _time_moved(self) -> None:
+        """Let the nap end if the clock was moved past its end. That is no lateness: nobody slept."""
+        self._moved_at = self._time.now().mono
+        self._nap.deadline = max(self._time.deadline(self._nap_until), trio.current_time())
+
+    async def _keep_time(self) -> None:
+        """Let everything happen that is due.
+
+        If the process stood still, heartbeats that came in time may lie unread in the sockets: they count
+        first.
+        """
+        due = self._due()
+        if self._time.now().mono - max(due, self._moved_at) > LATE:
+            await trio.sleep(LISTEN_FIRST)
+            if self.status is not Status.SERVING:
+                return
+        try:
+            now = self._time.now()
+            # Two clocks apart by an offset may round differently; what trio calls due is due.
+            outcome = self._coordinator.advance(Now(max(now.mono, due), now.wall_ms))
+        except Exception as bug:  # noqa: BLE001 - as in `begin`
+            self._drop_memory(bug, "a timer")
+        else:
+            self._settle(outcome)
+        await trio.lowlevel.checkpoint()
+
+    async def _sleep(self) -> None:
+        """Sleep until something is due or somebody wakes the task; both move this nap."""
+        self._nap_until = self._due()
+        with trio.CancelScope(deadline=self._time.deadline(self._nap_until)) as self._nap:
+            await trio.sleep_forever()
