@@ -10,6 +10,11 @@ NULLABLE_PROTOCOL_NAME = 7
 """The JoinGroup version from which an error carries a null protocol name instead of an empty one (KIP-559)."""
 
 
+def no_protocol_name(version: int) -> str | None:
+    """How a JoinGroup answer of this version says that there is no protocol; one that is named "" counts as none."""
+    return None if version >= NULLABLE_PROTOCOL_NAME else ""
+
+
 def join_error(step: Step, parked: Parked, error: ErrorCode, member_id: str) -> None:
     """Answer a JoinGroup with an error; everything but the error and the member id is empty."""
     step.reply(
@@ -17,7 +22,7 @@ def join_error(step: Step, parked: Parked, error: ErrorCode, member_id: str) -> 
         JoinGroupResponse(
             error_code=error,
             generation_id=UNKNOWN_GENERATION,
-            protocol_name=None if parked.version >= NULLABLE_PROTOCOL_NAME else "",
+            protocol_name=no_protocol_name(parked.version),
             member_id=member_id,
         ),
     )
@@ -54,7 +59,7 @@ def join_success(
             error_code=ErrorCode.NONE,
             generation_id=group.generation,
             protocol_type=group.protocol_type,
-            protocol_name=group.protocol_name,
+            protocol_name=group.protocol_name or no_protocol_name(parked.version),
             leader=told or "",
             skip_assignment=skip_assignment,
             member_id=member.member_id,

@@ -75,7 +75,7 @@ class Coordinator:
         outcome = Outcome()
         while (due := self.tables.timers.pop_due(now.mono)) is not None:
             name, deadline = due
-            self._fire(name, Step(self.tables, now.earlier(now.mono - deadline), outcome))
+            self._fire(name, Step(self.tables, now.back_at(deadline), outcome))
         return outcome
 
     def next_deadline(self) -> float | None:

@@ -89,7 +89,7 @@ class Group:
     """
 
     __slots__ = (
-        "_counts", "_names", "awaiting_joins", "delay_left_ms", "generation", "group_id", "leader_id", "members",
+        "_counts", "awaiting_joins", "delay_left_ms", "generation", "group_id", "leader_id", "members",
         "new_member_added", "pending_joins", "pending_syncs", "previous_state", "protocol_name", "protocol_type",
         "state", "state_timestamp", "static_members", "subscribed_topics",
     )  # fmt: skip
@@ -189,6 +189,7 @@ class Group:
         replaced = self.static_members[instance_id]
         member = self.members.pop(replaced)
         member.member_id = member_id
+        member.is_new = False
         self.members[member_id] = member
         self.static_members[instance_id] = member_id
         if self.leader_id == replaced:

@@ -18,9 +18,9 @@ class Now:
     mono: float
     wall_ms: int
 
-    def earlier(self, seconds: float) -> "Now":
-        """Return the moment `seconds` before this one, on both clocks."""
-        return Now(self.mono - seconds, self.wall_ms - round(seconds * 1000))
+    def back_at(self, mono: float) -> "Now":
+        """Return the earlier moment that was at `mono`, with the wall clock of then."""
+        return Now(mono, self.wall_ms - round((self.mono - mono) * 1000))
 
 
 @dataclass(frozen=True, slots=True)

@@ -83,7 +83,7 @@ def group_record(group: Group, state_timestamp: int, assignments: dict[str, byte
     A member keeps only its metadata for the chosen protocol (`GroupCoordinatorRecordHelpers.newGroupMetadataRecord`).
     `state_timestamp` is Unix time in ms.
     """
-    members = [
+    members = tuple(
         MemberMetadata(
             member_id=member.member_id,
             group_instance_id=member.group_instance_id,
@@ -95,7 +95,7 @@ def group_record(group: Group, state_timestamp: int, assignments: dict[str, byte
             assignment=member.assignment if assignments is None else assignments.get(member.member_id, b""),
         )
         for member in group.members.values()
-    ]
+    )
     value = GroupMetadataValue(
         protocol_type=group.protocol_type or "",
         generation=group.generation,

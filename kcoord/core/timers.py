@@ -1,10 +1,14 @@
 """Named deadlines. Setting a name again moves it; an expiry is taken out one at a time, earliest first."""
 
 from collections.abc import Hashable
-from heapq import heappop, heappush
+from heapq import heapify, heappop, heappush
 from typing import Generic, TypeVar
 
 K = TypeVar("K", bound=Hashable)
+
+
+SLACK = 64
+"""So many entries more than twice what is needed may lie in the heap before it is made anew."""
 
 
 class Timers(Generic[K]):
@@ -33,8 +37,10 @@ class Timers(Generic[K]):
         order = self._order = self._order + 1
         known = self._deadlines.get(name)
         if known is None or deadline < known[0]:
-            heappush(self._heap, (deadline, order, name))
             self._deadlines[name] = (deadline, order, order)
+            heappush(self._heap, (deadline, order, name))
+            if len(self._heap) > 2 * len(self._deadlines) + SLACK:
+                self._rebuild()
         else:
             self._deadlines[name] = (deadline, order, known[2])
 
@@ -79,3 +85,9 @@ class Timers(Generic[K]):
             heappush(self._heap, (known[0], known[1], name))
             self._deadlines[name] = (known[0], known[1], known[1])
         return None
+
+    def _rebuild(self) -> None:
+        """Leave the entries out that stand for nothing: names that were cancelled, or moved to an earlier moment."""
+        self._deadlines = {name: (deadline, order, order) for name, (deadline, order, _) in self._deadlines.items()}
+        self._heap = [(deadline, order, name) for name, (deadline, order, _) in self._deadlines.items()]
+        heapify(self._heap)
