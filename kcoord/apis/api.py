@@ -6,7 +6,7 @@ from typing import Any
 
 from kcoord.broker import Broker, Endpoint
 from kcoord.core.outcome import Context
-from wire.schema import Versions
+from wire.schema import Message, Versions
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,12 +27,12 @@ class Api:
 
     __slots__ = ("handle", "key", "name", "request", "versions")
 
-    def __init__(self, *, request: type, versions: str, handle: Handler) -> None:
+    def __init__(self, *, request: type[Message], versions: str, handle: Handler) -> None:
         """`versions` is in Kafka's notation, "0-9"; each of them must be one that the message class can read."""
-        self.request: Any = request
-        self.key: int = self.request.API_KEY
+        self.request = request
+        self.key = request.API_KEY
         self.name = request.__name__.removesuffix("Request")
         self.versions = Versions.parse(versions)
         self.handle = handle
-        assert self.versions.lowest in self.request.VERSIONS
-        assert self.versions.highest in self.request.VERSIONS
+        assert self.versions.lowest in request.VERSIONS
+        assert self.versions.highest in request.VERSIONS

@@ -35,6 +35,10 @@ class Fenced(StoreError):
         self.newest = newest
 
 
+class UnknownStore(ValueError):
+    """A URL whose scheme is that of no store. The text is one sentence."""
+
+
 class Store(Protocol):
     """A durable keyed map for each partition: the last value of a key wins, a None value deletes it.
 
@@ -68,8 +72,7 @@ class Store(Protocol):
 def open_store(url: str) -> Store:
     """Open the store that `url` names: its scheme says which kind it is.
 
-    `memory:` keeps everything until the process ends. Raises ValueError, in one sentence, for a scheme
-    that no store has.
+    `memory:` keeps everything until the process ends. Raises UnknownStore.
     """
     # Each kind imports this module, and what one kind needs the user of another should not have to load.
     from kcoord.store.memory import MemoryStore
@@ -78,5 +81,5 @@ def open_store(url: str) -> Store:
     scheme = urlsplit(url).scheme
     if scheme not in kinds:
         known = ", ".join(f"{name}:" for name in sorted(kinds))
-        raise ValueError(f"no store is called {url!r}; known are {known}")
+        raise UnknownStore(f"no store is called {url!r}; known are {known}")
     return kinds[scheme]()

@@ -1,0 +1,1 @@
+"""Connections: bytes in, requests through, bytes out."""

@@ -1,0 +1,56 @@
+"""All connections together: how many there may be, and which have been silent for too long."""
+
+import trio
+
+from kcoord.broker import Broker, Endpoint
+from kcoord.net.connection import Connection
+from kcoord.notices import ConnectionRefused
+
+CHECKS_A_LIFETIME = 20
+"""How often, in the time that a connection may be idle, the idle ones are looked for at most."""
+
+
+class Connections:
+    """Runs connections and ends idle ones.
+
+    Kafka counts a connection as idle when no bytes moved, also while a request of its waits (Apache Kafka
+    `Selector.IdleExpiryManager`); a JoinGroup that is held for longer than `connections.max.idle.ms` loses
+    its connection, and its client asks again.
+    """
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+        self._open: set[Connection] = set()
+
+    def __len__(self) -> int:
+        return len(self._open)
+
+    async def serve(self, stream: trio.abc.Stream, host: str, port: int, endpoint: Endpoint) -> None:
+        """Serve one client until its connection ends; close it at once if there are too many already."""
+        limit = self._broker.config.max_connections
+        if len(self._open) >= limit:
+            self._broker.tell(ConnectionRefused(host=host, port=port, limit=limit))
+            await trio.aclose_forcefully(stream)
+            return
+        connection = Connection(self._broker, stream, host, port, endpoint)
+        self._open.add(connection)
+        try:
+            await connection.run()
+        finally:
+            self._open.discard(connection)
+
+    async def close_idle(self) -> None:
+        """Look for idle connections until cancelled. One task does that for all: none has a timer of its own."""
+        max_idle = self._broker.config.connections_max_idle_ms / 1000
+        if max_idle < 0:
+            return
+        pause = max(max_idle / CHECKS_A_LIFETIME, 0.01)
+        while True:
+            now = trio.current_time()
+            oldest = now
+            for connection in tuple(self._open):
+                if now - connection.last_active >= max_idle:
+                    connection.close(f"nothing moved on it for {max_idle:g} s")
+                else:
+                    oldest = min(oldest, connection.last_active)
+            await trio.sleep(max(oldest + max_idle - now, pause))

@@ -1,0 +1,109 @@
+"""Listening sockets: bound before anything else happens, accepted from when everything is ready."""
+
+import errno
+import os
+import socket
+
+import trio
+
+from kcoord.broker import Broker, Endpoint
+from kcoord.config import WILDCARD_HOSTS, Address, Config, Listener
+from kcoord.net.addresses import plain_host
+from kcoord.net.connections import Connections
+from kcoord.notices import AcceptFailed, Listening
+
+OUT_OF_RESOURCES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
+"""Errors of `accept` that are over when some connection ends."""
+ACCEPT_AGAIN = 0.1
+"""Seconds until the next attempt then."""
+BACKLOG = 4096
+"""Connections that the kernel may hold ready; its own limit may be lower."""
+
+
+class CannotListen(Exception):
+    """A listener cannot have its address; the text is one sentence that says which and why."""
+
+
+class BoundListener:
+    """A listener that has its socket."""
+
+    def __init__(self, listener: Listener, sock: socket.socket, advertised: Address | None) -> None:
+        self.name = listener.name
+        host, port = sock.getsockname()[:2]
+        self.address = Address(host, port)
+        """Where it listens, with the real port."""
+        self._stream_listener = trio.SocketListener(trio.socket.from_stdlib_socket(sock))
+        self._endpoint: Endpoint | None = None
+        if advertised is not None:
+            self._endpoint = Endpoint(advertised.host, advertised.port or port)
+        elif listener.address.host not in WILDCARD_HOSTS:
+            self._endpoint = Endpoint(listener.address.host, port)
+
+    def endpoint_for(self, local_host: str, local_port: int) -> Endpoint:
+        """Return what a client is told to connect to that came to this local address.
+
+        A wildcard is an address of nobody, so without an advertised one the client is told what it used.
+        """
+        return self._endpoint or Endpoint(plain_host(local_host), local_port)
+
+    async def accept(self, broker: Broker, connections: Connections) -> None:
+        """Serve whoever connects, until cancelled."""
+        broker.tell(Listening(address=str(self.address), listener=self.name))
+        async with self._stream_listener, trio.open_nursery() as nursery:
+            while True:
+                try:
+                    stream = await self._stream_listener.accept()
+                except OSError as error:
+                    if error.errno not in OUT_OF_RESOURCES:
+                        raise
+                    broker.tell(AcceptFailed(listener=self.name, why=str(error)))
+                    await trio.sleep(ACCEPT_AGAIN)
+                    continue
+                try:
+                    peer_host, peer_port = stream.socket.getpeername()[:2]
+                    local_host, local_port = stream.socket.getsockname()[:2]
+                except OSError:
+                    # Whoever it was is gone again.
+                    stream.socket.close()
+                    continue
+                endpoint = self.endpoint_for(local_host, local_port)
+                nursery.start_soon(connections.serve, stream, plain_host(peer_host), peer_port, endpoint)
+
+
+async def bind_all(config: Config) -> list[BoundListener]:
+    """Bind every listener of the configuration, or none. Raises CannotListen."""
+    advertised = {listener.name: listener.address for listener in config.advertised_listeners}
+    bound: list[socket.socket] = []
+    try:
+        for listener in config.listeners:
+            # Not a comprehension: those bound before a failure must be closed.
+            bound.append(await _bind(listener))  # noqa: PERF401
+    except CannotListen:
+        for sock in bound:
+            sock.close()
+        raise
+    return [
+        BoundListener(listener, sock, advertised.get(listener.name))
+        for listener, sock in zip(config.listeners, bound, strict=True)
+    ]
+
+
+async def _bind(listener: Listener) -> socket.socket:
+    """Bind one socket: to one address of its host, IPv4 if it has one, and of a wildcard to all of both kinds.
+
+    That is what Java does with a host name, and why a server on "localhost" is found at 127.0.0.1.
+    """
+    host, port = listener.address.host, listener.address.port
+    try:
+        if host in {"", "::"} and socket.has_dualstack_ipv6():
+            sock = socket.create_server(("::", port), family=socket.AF_INET6, backlog=BACKLOG, dualstack_ipv6=True)
+        else:
+            found = await trio.socket.getaddrinfo(host or "0.0.0.0", port, type=socket.SOCK_STREAM)  # noqa: S104
+            family, _, _, _, address = min(found, key=lambda each: each[0] != socket.AF_INET)
+            sock = socket.create_server(address[:2], family=family, backlog=BACKLOG)
+    except OSError as error:
+        named = error.errno is not None and error.errno in errno.errorcode
+        known = os.strerror(error.errno or 0) if named else str(error.strerror or error)
+        raise CannotListen(f"cannot listen on {listener.address}: {known}") from None
+    sock.setblocking(False)
+    return sock

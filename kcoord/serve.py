@@ -1,0 +1,92 @@
+"""The server: everything wired together. The command line, tests and benchmarks all start it here."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import trio
+
+from kcoord.broker import Broker, Endpoint
+from kcoord.clock import Clock
+from kcoord.config import Address, Config
+from kcoord.net.connections import Connections
+from kcoord.net.listening import BoundListener, CannotListen, bind_all
+from kcoord.store.base import Store, open_store
+
+__all__ = ["CannotListen", "Running", "serve"]
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A server that accepts connections. `addresses` are those it listens on, with real ports."""
+
+    broker: Broker
+    clock: Clock
+    addresses: tuple[Address, ...]
+    _connections: Connections
+
+    @property
+    def bootstrap(self) -> str:
+        """What a client on this machine is given as `bootstrap.servers`."""
+        loopback = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what a wildcard is reached by
+        return ",".join(str(Address(loopback.get(each.host, each.host), each.port)) for each in self.addresses)
+
+    @property
+    def connections(self) -> int:
+        """How many connections there are."""
+        return len(self._connections)
+
+    async def attach(
+        self,
+        stream: trio.abc.Stream,
+        peer_host: str = "127.0.0.1",
+        endpoint: Endpoint = Endpoint("localhost", 9092),  # noqa: B008 - a frozen value
+    ) -> None:
+        """Serve one client over `stream` until it ends.
+
+        `peer_host` is the numeric address it seems to come from, `endpoint` what it is told of this broker.
+        """
+        await self._connections.serve(stream, peer_host, 0, endpoint)
+
+
+async def serve(
+    config: Config,
+    *,
+    store: Store | None = None,
+    on_note: Callable[[object], None] | None = None,
+    task_status: trio.TaskStatus[Running] = trio.TASK_STATUS_IGNORED,
+) -> None:
+    """Serve until cancelled; started, with a `Running`, once every shard is loaded and connections are accepted.
+
+    `store` is used, and left open, instead of the one that the configuration names. `on_note` is told
+    everything that happens, from the start. Raises CannotListen before anything else was done, and
+    ValueError for a store that does not exist.
+
+    Stopping closes the connections at once, whatever waits on them, as a broker that goes away does.
+    """
+    listeners = await bind_all(config)
+    clock = Clock()
+    own_store = open_store(config.store) if store is None else None
+    used = store or own_store
+    assert used is not None
+    broker = Broker(config, clock, used)
+    if on_note is not None:
+        broker.on_note(on_note)
+    connections = Connections(broker)
+    try:
+        async with trio.open_nursery() as nursery:
+            async with trio.open_nursery() as loading:
+                for shard in broker.shards:
+                    loading.start_soon(nursery.start, shard.run)
+            nursery.start_soon(connections.close_idle)
+            for listener in listeners:
+                nursery.start_soon(listener.accept, broker, connections)
+            task_status.started(_running(broker, clock, listeners, connections))
+            await trio.sleep_forever()
+    finally:
+        if own_store is not None:
+            with trio.CancelScope(shield=True):
+                await own_store.aclose()
+
+
+def _running(broker: Broker, clock: Clock, listeners: list[BoundListener], connections: Connections) -> Running:
+    return Running(broker, clock, tuple(listener.address for listener in listeners), connections)

@@ -1,0 +1,1 @@
+"""What happened, for whoever watches: readers of the notes."""
