@@ -43,6 +43,7 @@ def decode(cls: type[_V], version: int, data: bytes, offset: int = 0) -> _V:
     Raises:
         Unsupported: `cls` has no such version.
         Truncated, BadLength, UnexpectedNull: `data` holds no such message.
+
     """
     return reader(cls, version)(data, offset)[0]
 
@@ -53,6 +54,7 @@ def encode(message: Versioned, version: int) -> bytes:
     Raises:
         Unsupported: Its class has no such version.
         Unsendable: The version cannot carry the message; see the exception.
+
     """
     return writer(type(message), version)(message)
 
@@ -62,6 +64,7 @@ def reader(cls: type[_V], version: int) -> Reader[_V]:
 
     Raises:
         Unsupported: `cls` has no such version.
+
     """
     made = _READERS.get((cls, version))
     if made is None:
@@ -75,6 +78,7 @@ def writer(cls: type[_V], version: int) -> Writer[_V]:
 
     Raises:
         Unsupported: `cls` has no such version.
+
     """
     made = _WRITERS.get((cls, version))
     if made is None:
@@ -88,6 +92,7 @@ def reader_source(cls: type[Versioned], version: int) -> tuple[str, dict[str, An
 
     Raises:
         Unsupported: `cls` has no such version.
+
     """
     _check_version(cls, version)
     emitter = _ReaderEmitter(version, flexible=version in cls.FLEXIBLE)
@@ -108,6 +113,7 @@ def writer_source(cls: type[Versioned], version: int) -> tuple[str, dict[str, An
 
     Raises:
         Unsupported: `cls` has no such version.
+
     """
     _check_version(cls, version)
     emitter = _WriterEmitter(version, flexible=version in cls.FLEXIBLE)
@@ -224,7 +230,9 @@ class _ReaderEmitter(_Emitter):
         if form == "B":
             self.line(f"{targets} = data[pos]; pos += 1")
         else:
-            self.line(f"{targets}, = {self.packing(form, 'unpack_from')}(data, pos); pos += {struct.calcsize('>' + form)}")
+            self.line(
+                f"{targets}, = {self.packing(form, 'unpack_from')}(data, pos); pos += {struct.calcsize('>' + form)}"
+            )
 
     def struct(self, cls: type[Struct]) -> str:
         """Read the fields of a struct and make it; return the variable that holds it."""
@@ -268,7 +276,9 @@ class _ReaderEmitter(_Emitter):
         text = of is Primitive.STRING
         target, size = self.var("v"), self.var("n")
         plain, width = ("h", 2) if text else ("i", 4)
-        form, width, ok, null = ("B", 1, f"0 < {size} < 128", "== 0") if self.flexible else (plain, width, f"{size} >= 0", "< 0")
+        form, width, ok, null = (
+            ("B", 1, f"0 < {size} < 128", "== 0") if self.flexible else (plain, width, f"{size} >= 0", "< 0")
+        )
         self.later(form, size)
         self.flush()
         self.line(f"stop = pos + {size}{' - 1' if self.flexible else ''}")
@@ -405,7 +415,7 @@ class _WriterEmitter(_Emitter):
             self.flush()
             return "b''.join(out)"
         self.piece("")
-        return f"b''.join(({', '.join(self._pieces)},))"
+        return f"b''.join([{', '.join(self._pieces)}])"
 
     def struct(self, cls: type[Struct], at: str) -> None:
         """Write a struct that the expression `at` yields."""

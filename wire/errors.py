@@ -16,23 +16,23 @@ class WireError(Exception):
     """
 
 
-class Truncated(WireError):  # noqa: N818 - the tree is WireError; leaves are told apart by what happened
+class Truncated(WireError):
     """The bytes end before the value does."""
 
 
-class BadLength(WireError):  # noqa: N818 - the tree is WireError; leaves are told apart by what happened
+class BadLength(WireError):
     """A size, length or count that no valid encoder writes: negative, above a limit, or more than the bytes left."""
 
 
-class UnexpectedNull(WireError):  # noqa: N818 - the tree is WireError; leaves are told apart by what happened
+class UnexpectedNull(WireError):
     """A null where this version of the message has no null."""
 
 
-class Unsupported(WireError):  # noqa: N818 - the tree is WireError; leaves are told apart by what happened
+class Unsupported(WireError):
     """A message or payload version that this package does not describe."""
 
 
-class Unsendable(WireError):  # noqa: N818 - the tree is WireError; leaves are told apart by what happened
+class Unsendable(WireError):
     """A message that its version cannot carry: the sender's mistake, found before any byte leaves.
 
     A value out of range for its type, a null where the version has none, a string too long for its length prefix,

@@ -26,11 +26,11 @@ class FrameBuffer:
         self._data: bytes | bytearray = b""
         self._pos = 0
 
-    def feed(self, data: bytes) -> None:
-        """Add bytes that came from the peer."""
+    def feed(self, data: bytes | bytearray) -> None:
+        """Add bytes that came from the peer. A bytearray is copied, so its owner may use it again."""
         held = self._data
         if self._pos == len(held):
-            self._data = data
+            self._data = bytes(data)
         elif isinstance(held, bytearray):
             del held[: self._pos]  # a bytearray forgets its front without moving the rest
             held += data
@@ -44,6 +44,7 @@ class FrameBuffer:
 
         Raises:
             BadLength: Its size is negative or above `max_size`. The stream is of no more use then.
+
         """
         held, start = self._data, self._pos + _SIZE.size
         if len(held) < start:
@@ -54,8 +55,11 @@ class FrameBuffer:
         end = start + size
         if len(held) < end:
             return None
-        with memoryview(held) as view:
-            payload = bytes(view[start:end])
+        if isinstance(held, bytes):
+            payload = held[start:end]
+        else:
+            with memoryview(held) as view:  # one copy, not two
+                payload = bytes(view[start:end])
         if end == len(held):  # a large buffer is not kept for the sake of the next, small frame
             self._data, self._pos = b"", 0
         else:

@@ -66,6 +66,7 @@ def read_request_header(frame: bytes) -> tuple[RequestHeader, int]:
     Raises:
         Truncated: The frame ends inside the header.
         BadLength: Its tag buffer makes no sense.
+
     """
     if len(frame) < _REQUEST.size:
         raise Truncated(f"a request of {len(frame)} bytes")
@@ -82,6 +83,7 @@ def request_frame(correlation_id: int, client_id: str | None, message: Message, 
     Raises:
         Unsupported: The message has no such version.
         Unsendable: The version cannot carry the message, or the header its values.
+
     """
     key = message.API_KEY
     body = encode(message, version)
@@ -101,6 +103,7 @@ def response_frame(correlation_id: int, message: Message, version: int) -> bytes
     Raises:
         Unsupported: The message has no such version.
         Unsendable: The version cannot carry the message.
+
     """
     body = encode(message, version)
     try:
@@ -117,6 +120,7 @@ def read_response(frame: bytes, cls: type[_M], version: int) -> tuple[int, _M]:
     Raises:
         Unsupported: `cls` has no such version.
         Truncated, BadLength, UnexpectedNull: `frame` holds no such response.
+
     """
     if len(frame) < _CORRELATION.size:
         raise Truncated(f"a response of {len(frame)} bytes")

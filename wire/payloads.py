@@ -15,8 +15,8 @@ import struct
 from typing import Final, TypeVar
 
 from wire.codec import encode, reader
-from wire.errors import Truncated, Unsendable, Unsupported
-from wire.schema import BYTES, INT32, INT64, STRING, Array, Struct, Versioned, field, payload
+from wire.errors import Truncated
+from wire.schema import BYTES, INT32, INT64, STRING, Array, Versioned, field, payload
 
 _V = TypeVar("_V", bound=Versioned)
 
@@ -62,6 +62,7 @@ def encode_subscription(subscription: Subscription, version: int = 3) -> bytes:
     Raises:
         Unsupported: There is no such version.
         Unsendable: A value is out of range for its type.
+
     """
     return _encode(subscription, version)
 
@@ -71,6 +72,7 @@ def decode_subscription(data: bytes) -> Subscription:
 
     Raises:
         WireError: `data` holds none, or its version is negative.
+
     """
     return _decode_lenient(Subscription, data)
 
@@ -81,6 +83,7 @@ def encode_assignment(assignment: Assignment, version: int = 3) -> bytes:
     Raises:
         Unsupported: There is no such version.
         Unsendable: A value is out of range for its type.
+
     """
     return _encode(assignment, version)
 
@@ -90,6 +93,7 @@ def decode_assignment(data: bytes) -> Assignment:
 
     Raises:
         WireError: `data` holds none, or its version is negative.
+
     """
     return _decode_lenient(Assignment, data) if data else Assignment()
 
@@ -102,6 +106,7 @@ def subscribed_topics(metadata: bytes) -> frozenset[str]:
 
     Raises:
         WireError: The topics or the user data behind them are not readable.
+
     """
     _read_version(metadata)
     subscription, _ = reader(Subscription, 0)(metadata, _VERSION.size)
@@ -184,6 +189,7 @@ def encode_key(key: Key) -> bytes:
 
     Raises:
         Unsendable: A value is out of range for its type.
+
     """
     return _encode(key, key.VERSIONS.highest)
 
@@ -196,6 +202,7 @@ def encode_value(value: Value) -> bytes:
 
     Raises:
         Unsendable: A value is out of range for its type.
+
     """
     explicit_expiry = isinstance(value, OffsetCommitValue) and value.expire_timestamp != -1
     return _encode(value, 1 if explicit_expiry else 3)
@@ -206,6 +213,7 @@ def decode_key(data: bytes) -> Key | None:
 
     Raises:
         Truncated, UnexpectedNull: `data` holds no key.
+
     """
     version = _read_version(data)
     if version in OffsetCommitKey.VERSIONS:
@@ -222,6 +230,7 @@ def decode_value(key: Key, data: bytes) -> Value:
         Unsupported: It is of a version not known here. Unlike an unknown key that is an error, because what it says
             about a known group would be lost.
         Truncated, BadLength, UnexpectedNull: `data` holds no such value.
+
     """
     cls: type[Value] = OffsetCommitValue if isinstance(key, OffsetCommitKey) else GroupMetadataValue
     return reader(cls, _read_version(data))(data, _VERSION.size)[0]

@@ -50,6 +50,7 @@ def read_uvarint(data: bytes, pos: int) -> tuple[int, int]:
     Raises:
         Truncated: `data` ends inside it.
         BadLength: The fifth byte says that more follow.
+
     """
     value = 0
     for shift in range(0, 35, 7):
@@ -69,6 +70,7 @@ def write_uvarint(value: int) -> bytes:
 
     Raises:
         Unsendable: `value` is not within 0 .. 2**32 - 1.
+
     """
     if not 0 <= value < 1 << 32:
         raise Unsendable(f"{value} is no unsigned 32-bit number")
@@ -89,6 +91,7 @@ def read_string(data: bytes, pos: int) -> tuple[str | None, int]:
 
     Raises:
         Truncated: `data` ends inside it.
+
     """
     length, pos = _read_int(_INT16, data, pos)
     return _text(data, pos, length)
@@ -100,6 +103,7 @@ def read_compact_string(data: bytes, pos: int) -> tuple[str | None, int]:
     Raises:
         Truncated: `data` ends inside it.
         BadLength: It is longer than 32767 bytes.
+
     """
     size, pos = read_uvarint(data, pos)
     if size > MAX_STRING + 1:
@@ -117,6 +121,7 @@ def read_bytes(data: bytes, pos: int) -> tuple[bytes | None, int]:
 
     Raises:
         Truncated: `data` ends inside it.
+
     """
     length, pos = _read_int(_INT32, data, pos)
     return _take(data, pos, length)
@@ -128,6 +133,7 @@ def read_compact_bytes(data: bytes, pos: int) -> tuple[bytes | None, int]:
     Raises:
         Truncated: `data` ends inside it.
         BadLength: Its length is no varint.
+
     """
     size, pos = read_uvarint(data, pos)
     return _take(data, pos, size - 1)
@@ -154,6 +160,7 @@ def read_count(data: bytes, pos: int) -> tuple[int, int]:
         Truncated: `data` ends inside it.
         BadLength: There are fewer bytes left than elements claimed. No element is smaller than a byte, so this
             refuses nothing valid, and nobody allocates what the sender merely claims.
+
     """
     count, pos = _read_int(_INT32, data, pos)
     return _check_count(data, pos, count)
@@ -165,6 +172,7 @@ def read_compact_count(data: bytes, pos: int) -> tuple[int, int]:
     Raises:
         Truncated: `data` ends inside it.
         BadLength: As for `read_count`.
+
     """
     size, pos = read_uvarint(data, pos)
     return _check_count(data, pos, size - 1)
@@ -182,6 +190,7 @@ def read_tag(data: bytes, pos: int) -> tuple[int, bytes, int]:
     Raises:
         Truncated: `data` ends inside it.
         BadLength: Its size is no size.
+
     """
     tag, pos = read_uvarint(data, pos)
     size, pos = read_uvarint(data, pos)
@@ -197,6 +206,7 @@ def read_tag_count(data: bytes, pos: int) -> tuple[int, int]:
     Raises:
         Truncated: `data` ends inside it.
         BadLength: It is negative, or there are fewer bytes left than entries claimed.
+
     """
     count, pos = read_uvarint(data, pos)
     _check_count(data, pos, count)
@@ -211,6 +221,7 @@ def skip_tags(data: bytes, pos: int) -> int:
     Raises:
         Truncated: `data` ends inside it.
         BadLength: A count or size in it is no size.
+
     """
     count, pos = read_tag_count(data, pos)
     for _ in range(count):
@@ -223,6 +234,7 @@ def string_size(size: int) -> bytes:
 
     Raises:
         Unsendable: The string is longer than 32767 bytes.
+
     """
     if size > MAX_STRING + 1:
         raise Unsendable(f"a string of {size - 1} bytes; the longest has {MAX_STRING}")
@@ -240,6 +252,7 @@ def read_varint(data: bytes, pos: int) -> tuple[int, int]:
     Raises:
         Truncated: `data` ends inside it.
         BadLength: It has more than 5 bytes.
+
     """
     value, pos = read_uvarint(data, pos)
     value &= 0xFFFFFFFF
@@ -251,6 +264,7 @@ def write_varint(value: int) -> bytes:
 
     Raises:
         Unsendable: `value` is no signed 32-bit number.
+
     """
     if not -(1 << 31) <= value < 1 << 31:
         raise Unsendable(f"{value} is no signed 32-bit number")
@@ -263,6 +277,7 @@ def read_varlong(data: bytes, pos: int) -> tuple[int, int]:
     Raises:
         Truncated: `data` ends inside it.
         BadLength: It has more than 10 bytes.
+
     """
     value = 0
     for shift in range(0, 70, 7):
@@ -282,6 +297,7 @@ def write_varlong(value: int) -> bytes:
 
     Raises:
         Unsendable: `value` is no signed 64-bit number.
+
     """
     if not -(1 << 63) <= value < 1 << 63:
         raise Unsendable(f"{value} is no signed 64-bit number")

@@ -227,6 +227,7 @@ def struct(cls: type[_S]) -> type[_S]:
     Raises:
         TypeError: A field of fixed width or a struct is called nullable; Kafka has no such field in the messages
             described here, and neither codec has a form for it.
+
     """
     return _made(cls, frozen=False)
 
@@ -241,6 +242,7 @@ def payload(*, versions: str = "0", flexible: str = "none") -> Callable[[type[_V
     Args:
         versions: The versions described, e.g. `"0-3"`.
         flexible: The versions in compact encoding, e.g. `"4+"`, or `"none"`.
+
     """
 
     def decorate(cls: type[_V]) -> type[_V]:
@@ -263,6 +265,7 @@ def message(
         versions: The versions described, e.g. `"0-9"`.
         flexible: The versions in compact encoding, e.g. `"6+"`, or `"none"`.
         answers: On a response, the request class; its `RESPONSE` becomes the decorated class.
+
     """
 
     def decorate(cls: type[_M]) -> type[_M]:

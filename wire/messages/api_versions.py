@@ -56,11 +56,7 @@ class ApiVersionsResponse(Message):
     error_code: int = field(INT16)
     api_keys: list[ApiVersion] = field(Array(ApiVersion))
     throttle_time_ms: int = field(INT32, "1+", ignorable=True)
-    supported_features: list[SupportedFeatureKey] = field(
-        Array(SupportedFeatureKey), "3+", tag=0, ignorable=True
-    )
+    supported_features: list[SupportedFeatureKey] = field(Array(SupportedFeatureKey), "3+", tag=0, ignorable=True)
     finalized_features_epoch: int = field(INT64, "3+", tag=1, default=-1, ignorable=True)
-    finalized_features: list[FinalizedFeatureKey] = field(
-        Array(FinalizedFeatureKey), "3+", tag=2, ignorable=True
-    )
+    finalized_features: list[FinalizedFeatureKey] = field(Array(FinalizedFeatureKey), "3+", tag=2, ignorable=True)
     zk_migration_ready: bool = field(BOOLEAN, "3+", tag=3, ignorable=True)

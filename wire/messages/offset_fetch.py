@@ -65,9 +65,7 @@ class OffsetFetchRequest(Message):
     """One group in `group_id` and `topics` up to v7, `groups` from v8 on."""
 
     group_id: str = field(STRING, "0-7")
-    topics: list[OffsetFetchRequestTopic] | None = field(
-        Array(OffsetFetchRequestTopic), "0-7", nullable="2-7"
-    )
+    topics: list[OffsetFetchRequestTopic] | None = field(Array(OffsetFetchRequestTopic), "0-7", nullable="2-7")
     groups: list[OffsetFetchRequestGroup] = field(Array(OffsetFetchRequestGroup), "8+")
     require_stable: bool = field(BOOLEAN, "7+")
 
