@@ -18,7 +18,7 @@ from cyclopts import App, CycloptsError, Parameter
 
 from kcoord import __version__
 from kcoord.config import SETTINGS, Config, ConfigError
-from kcoord.serve import CannotListen, Running, serve
+from kcoord.serve import CannotListen, Running, UnknownStore, serve
 from kcoord.watch.log_lines import log_lines
 
 ENVIRONMENT_PREFIX = "KCOORD_"
@@ -68,6 +68,7 @@ def serve_command(
         How log lines look.
     log_level
         The least that is logged.
+
     """
     flags: dict[str, object] = dict(_pair(each, "=", "--override", "KEY=VALUE") for each in override or [])
     if listen is not None:
@@ -178,7 +179,7 @@ async def _serve_until_signal(config: Config, log_format: str, log_level: str) -
                     break
     except* CannotListen as group:
         problem = str(group.exceptions[0])
-    except* ValueError as group:
+    except* UnknownStore as group:
         problem = str(group.exceptions[0])
     if problem is not None:
         raise ConfigError(problem)

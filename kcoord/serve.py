@@ -10,9 +10,9 @@ from kcoord.clock import Clock
 from kcoord.config import Address, Config
 from kcoord.net.connections import Connections
 from kcoord.net.listening import BoundListener, CannotListen, bind_all
-from kcoord.store.base import Store, open_store
+from kcoord.store.base import Store, UnknownStore, open_store
 
-__all__ = ["CannotListen", "Running", "serve"]
+__all__ = ["CannotListen", "Running", "UnknownStore", "serve"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,14 +58,13 @@ async def serve(
     """Serve until cancelled; started, with a `Running`, once every shard is loaded and connections are accepted.
 
     `store` is used, and left open, instead of the one that the configuration names. `on_note` is told
-    everything that happens, from the start. Raises CannotListen before anything else was done, and
-    ValueError for a store that does not exist.
+    everything that happens, from the start. Raises CannotListen and UnknownStore, before anything else was done.
 
     Stopping closes the connections at once, whatever waits on them, as a broker that goes away does.
     """
+    own_store = open_store(config.store) if store is None else None
     listeners = await bind_all(config)
     clock = Clock()
-    own_store = open_store(config.store) if store is None else None
     used = store or own_store
     assert used is not None
     broker = Broker(config, clock, used)
