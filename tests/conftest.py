@@ -1,0 +1,11 @@
+"""Options of the whole suite."""
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--bootstrap",
+        metavar="HOST:PORT",
+        help="run the scenarios over TCP against the broker there (topics t and u with 3 partitions must exist)",
+    )
