@@ -3,6 +3,7 @@
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from kcoord.core.hashing import java_string_hash
 from kcoord.core.states import ALLOWED_FROM, GroupState, IllegalMove
 from wire.errors import ErrorCode, WireError
 from wire.payloads import subscribed_topics
@@ -255,8 +256,8 @@ class Group:
     def select_protocol(self) -> str:
         """Return the protocol with most votes among those that all members list.
 
-        A tie is the reference's hash order of names; ours is the order of the names themselves with the reference's
-        order for the well-known ones. The caller knows that there is a candidate.
+        In a tie that name wins which comes first in the Java `HashMap` in which the reference counts the votes; up to
+        twelve names it has sixteen buckets.
         """
         size = len(self.members)
         candidates = frozenset(name for name, count in self._counts.items() if count == size)
@@ -264,7 +265,7 @@ class Group:
         for member in self.members.values():
             name = member.vote(candidates)
             votes[name] = votes.get(name, 0) + 1
-        return min(votes, key=lambda name: (-votes[name], TIE_ORDER.get(name, len(TIE_ORDER)), name))
+        return min(votes, key=lambda name: (-votes[name], hash_map_bucket(name), name))
 
     def compute_subscribed_topics(self) -> None:
         """Read the members' subscriptions, where they can be read (`ClassicGroup.computeSubscribedTopics`)."""
@@ -320,5 +321,7 @@ class Group:
             assert all(m.parked_sync is None for m in self.members.values())
 
 
-TIE_ORDER = {name: place for place, name in enumerate(("sticky", "range", "roundrobin", "cooperative-sticky"))}
-"""Which of the built-in assignors wins a tie: the order in which a Java `HashMap` of the reference walks them."""
+def hash_map_bucket(text: str) -> int:
+    """Return where a Java `HashMap` of default size keeps this string (`HashMap.hash`)."""
+    value = java_string_hash(text) & 0xFFFFFFFF
+    return (value ^ value >> 16) & 15
