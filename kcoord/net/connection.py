@@ -25,32 +25,36 @@ from kcoord.notices import ConnectionClosed, RequestUnreadable
 from wire.codec import reader
 from wire.errors import Unsupported, WireError
 from wire.frame import FrameBuffer
-from wire.header import RequestHeader, read_request_header, response_frame
+from wire.header import read_request_header, response_frame
+from wire.messages import ApiVersionsResponse
 
 READ_SIZE = 65_536
 """Bytes that are read at once, at most."""
 
 
 @dataclass(frozen=True, slots=True)
-class Route:
-    """Where a request of one key and version goes."""
+class KnownHeader:
+    """What the bytes of a request's header say, apart from the correlation id.
 
+    `rest` is what follows that id: the client's name and the tags. `offset` is where the body begins.
+    """
+
+    rest: bytes
+    offset: int
     read: Callable[[bytes, int], tuple[Any, int]]
     handle: Handler
+    call: Call
+    response_version: int
 
 
-_ROUTES: dict[tuple[int, int], Route] = {}
+def read_nothing(_frame: bytes, offset: int) -> tuple[None, int]:
+    """Read a body whose layout nobody knows."""
+    return None, offset
 
 
-def route_of(api_key: int, version: int) -> Route | None:
-    """Return where such requests go, or None if that version of that key is not served."""
-    route = _ROUTES.get((api_key, version))
-    if route is None:
-        api = BY_KEY.get(api_key)
-        if api is None or version not in api.versions:
-            return None
-        route = _ROUTES[api_key, version] = Route(reader(api.request, version), api.handle)
-    return route
+async def answer_unsupported(_call: Call, _request: None) -> ApiVersionsResponse:
+    """Answer ApiVersions in a version that is not served."""
+    return unsupported()
 
 
 class Connection:
@@ -61,7 +65,8 @@ class Connection:
     """
 
     __slots__ = (
-        "_broker", "_call", "_endpoint", "_scope", "_stream", "host", "last_active", "port", "requests", "why",
+        "_broker", "_endpoint", "_java_host", "_known", "_scope", "_stream", "host", "last_active", "port",
+        "requests", "why",
     )  # fmt: skip
 
     def __init__(self, broker: Broker, stream: trio.abc.Stream, host: str, port: int, endpoint: Endpoint) -> None:
@@ -69,7 +74,8 @@ class Connection:
         self._stream = stream
         self._endpoint = endpoint
         self._scope = trio.CancelScope()
-        self._call = Call(broker, Context(-1, "", java_host(host)), endpoint)
+        self._java_host = java_host(host)
+        self._known: dict[bytes, KnownHeader] = {}
         self.host = host
         self.port = port
         self.last_active = trio.current_time()
@@ -109,24 +115,34 @@ class Connection:
                 self.last_active = trio.current_time()
                 frames.feed(bytes(data))
                 continue
-            header, offset = read_request_header(frame)
-            answer = await self._answer(header, frame, offset)
-            await stream.send_all(answer)
+            known = self._known.get(frame[:4])
+            if known is None or not frame.startswith(known.rest, 8):
+                known = self._learn(frame)
+            correlation_id = int.from_bytes(frame[4:8], "big", signed=True)
+            request, _ = known.read(frame, known.offset)
+            response = await known.handle(known.call, request)
+            await stream.send_all(response_frame(correlation_id, response, known.response_version))
             self.requests += 1
             self.last_active = trio.current_time()
 
-    async def _answer(self, header: RequestHeader, frame: bytes, offset: int) -> bytes:
-        """Return the response frame for one request."""
-        version = header.api_version
-        route = route_of(header.api_key, version)
-        if route is None:
-            if header.api_key == API_VERSIONS.key:
-                return response_frame(header.correlation_id, unsupported(), 0)
-            raise Unsupported(f"API key {header.api_key}, version {version}")
-        request, _ = route.read(frame, offset)
-        call = self._call
-        if call.context.version != version or call.context.client_id != (header.client_id or ""):
-            context = Context(version, header.client_id or "", call.context.client_host)
-            call = self._call = Call(self._broker, context, self._endpoint)
-        response = await route.handle(call, request)
-        return response_frame(header.correlation_id, response, version)
+    def _learn(self, frame: bytes) -> "KnownHeader":
+        """Read a request's header, and keep what it means: the next one differs in the correlation id only.
+
+        Raises WireError, also for what is not served.
+        """
+        header, offset = read_request_header(frame)
+        version, response_version = header.api_version, header.api_version
+        api = BY_KEY.get(header.api_key)
+        if api is None or (version not in api.versions and api is not API_VERSIONS):
+            raise Unsupported(f"API key {header.api_key}, version {version} is not served")
+        if version in api.versions:
+            read, handle = reader(api.request, version), api.handle
+        else:
+            # KIP-511: the body is not even looked at, and the answer is one that every client can read.
+            read, handle, response_version = read_nothing, answer_unsupported, 0
+        context = Context(version, header.client_id or "", self._java_host)
+        call = Call(self._broker, context, self._endpoint)
+        known = KnownHeader(frame[8:offset], offset, read, handle, call, response_version)
+        if version in api.versions:
+            self._known[frame[:4]] = known
+        return known

@@ -10,6 +10,7 @@ from kcoord.broker import Broker, Endpoint
 from kcoord.config import WILDCARD_HOSTS, Address, Config, Listener
 from kcoord.net.addresses import plain_host
 from kcoord.net.connections import Connections
+from kcoord.net.socket_stream import PlainSocketStream
 from kcoord.notices import AcceptFailed, Listening
 
 OUT_OF_RESOURCES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
@@ -32,7 +33,7 @@ class BoundListener:
         host, port = sock.getsockname()[:2]
         self.address = Address(host, port)
         """Where it listens, with the real port."""
-        self._stream_listener = trio.SocketListener(trio.socket.from_stdlib_socket(sock))
+        self._socket = sock
         self._endpoint: Endpoint | None = None
         if advertised is not None:
             self._endpoint = Endpoint(advertised.host, advertised.port or port)
@@ -49,25 +50,24 @@ class BoundListener:
     async def accept(self, broker: Broker, connections: Connections) -> None:
         """Serve whoever connects, until cancelled."""
         broker.tell(Listening(address=str(self.address), listener=self.name))
-        async with self._stream_listener, trio.open_nursery() as nursery:
-            while True:
-                try:
-                    stream = await self._stream_listener.accept()
-                except OSError as error:
-                    if error.errno not in OUT_OF_RESOURCES:
-                        raise
-                    broker.tell(AcceptFailed(listener=self.name, why=str(error)))
-                    await trio.sleep(ACCEPT_AGAIN)
-                    continue
-                try:
-                    peer_host, peer_port = stream.socket.getpeername()[:2]
-                    local_host, local_port = stream.socket.getsockname()[:2]
-                except OSError:
-                    # Whoever it was is gone again.
-                    stream.socket.close()
-                    continue
-                endpoint = self.endpoint_for(local_host, local_port)
-                nursery.start_soon(connections.serve, stream, plain_host(peer_host), peer_port, endpoint)
+        with self._socket:
+            async with trio.open_nursery() as nursery:
+                while True:
+                    await trio.lowlevel.wait_readable(self._socket)
+                    try:
+                        sock, peer = self._socket.accept()
+                    except OSError as error:
+                        # Everything else that accept may say is about a client that is gone again.
+                        if error.errno in OUT_OF_RESOURCES:
+                            broker.tell(AcceptFailed(listener=self.name, why=str(error)))
+                            await trio.sleep(ACCEPT_AGAIN)
+                        continue
+                    sock.setblocking(False)
+                    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                    endpoint = self.endpoint_for(*sock.getsockname()[:2])
+                    nursery.start_soon(
+                        connections.serve, PlainSocketStream(sock), plain_host(peer[0]), peer[1], endpoint
+                    )
 
 
 async def bind_all(config: Config) -> list[BoundListener]:
