@@ -28,6 +28,7 @@ from wire.frame import FrameBuffer
 from wire.header import read_response, request_frame
 from wire.messages import (
     REQUESTS,
+    DeleteGroupsRequest,
     DescribeGroupsRequest,
     HeartbeatRequest,
     JoinGroupRequest,
@@ -35,6 +36,8 @@ from wire.messages import (
     LeaveGroupRequest,
     ListGroupsRequest,
     MemberIdentity,
+    MetadataRequest,
+    MetadataRequestTopic,
     OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
@@ -297,6 +300,16 @@ class Client:
             for one in topic.partitions
         }
 
+    async def topic_ids(self, *names: str) -> list[uuid.UUID]:
+        """Send Metadata; return the ids of topics, all of which must exist."""
+        request = MetadataRequest(
+            topics=[MetadataRequestTopic(name=name) for name in names], allow_auto_topic_creation=False
+        )
+        response = await self.call(request, 12)
+        assert all(topic.error_code == 0 for topic in response.topics)
+        ids = {topic.name: topic.topic_id for topic in response.topics}
+        return [ids[name] for name in names]
+
     async def describe(self, group: str, *, version: int = 6, operations: bool = False) -> Any:
         """Send DescribeGroups for one group; return its entry."""
         request = DescribeGroupsRequest(groups=[group], include_authorized_operations=operations)
@@ -310,6 +323,11 @@ class Client:
         response = await self.call(request, version)
         assert response.error_code == 0
         return {one.group_id: one for one in response.groups}
+
+    async def delete(self, *groups: str, version: int = 2) -> dict[str, ErrorCode]:
+        """Send DeleteGroups; return each group's error."""
+        response = await self.call(DeleteGroupsRequest(groups_names=list(groups)), version)
+        return {one.group_id: ErrorCode(one.error_code) for one in response.results}
 
 
 @dataclass
@@ -325,6 +343,7 @@ class Member:
     assignment: bytes = b""
     listed: tuple[str, ...] = ()
     protocols: list[tuple[str, bytes]] | None = None
+    protocol_type: str = "consumer"
     protocol_name: str | None = "range"
     session: int = 10_000
     rebalance: int = 30_000
@@ -357,7 +376,11 @@ class Member:
 
     async def sync(self, assignments: dict[str, bytes] | None = None, **options: Any) -> Call:
         """Send SyncGroup with what it knows."""
-        options = {"instance": self.instance, "protocol_name": self.protocol_name} | options
+        options = {
+            "instance": self.instance,
+            "protocol_type": self.protocol_type,
+            "protocol_name": self.protocol_name,
+        } | options
         return await self.client.sync(self.group, self.generation, self.id, assignments, **options)
 
     async def heartbeat(self, **options: Any) -> ErrorCode:
@@ -377,6 +400,7 @@ class Member:
             version=version,
             instance=self.instance,
             protocols=self.protocols,
+            protocol_type=self.protocol_type,
             session=self.session,
             rebalance=self.rebalance,
         )
@@ -457,10 +481,10 @@ class World:
         await settle([leader, follower])
         return leader, follower
 
-    async def preparing(self, group: str) -> tuple[Member, Member, Member]:
+    async def preparing(self, group: str, **what: Any) -> tuple[Member, Member, Member]:
         """PREPARING: STABLE2, and a third member whose JoinGroup is parked."""
-        leader, follower = await self.stable2(group)
-        third = await self.member(group)
+        leader, follower = await self.stable2(group, **what)
+        third = await self.member(group, **what)
         await third.start_join()
         assert third.call is not None
         assert await third.call.parked()
