@@ -32,6 +32,6 @@ make_environment() {
     done
     # The pip that comes with older Pythons knows no dependency groups.
     "$directory/bin/python" -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-    "$directory/bin/python" -m pip install --quiet --disable-pip-version-check "${wanted[@]}" --editable .
+    "$directory/bin/python" -m pip install --quiet --disable-pip-version-check "${wanted[@]+"${wanted[@]}"}" --editable .
     echo "$stamp" >"$directory/.stamp"
 }
