@@ -135,6 +135,8 @@ class Connection:
         api = BY_KEY.get(header.api_key)
         if api is None or (version not in api.versions and api is not API_VERSIONS):
             raise Unsupported(f"API key {header.api_key}, version {version} is not served")
+        read: Callable[[bytes, int], tuple[Any, int]]
+        handle: Handler
         if version in api.versions:
             read, handle = reader(api.request, version), api.handle
         else:
