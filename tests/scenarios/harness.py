@@ -472,7 +472,8 @@ class World:
     async def static2(self, group: str, **what: Any) -> tuple[Member, Member]:
         """STATIC2: static members, the leader first. Their instance ids are i1 (leader) and i2."""
         leader = await self.member(group, instance="i1", **what)
-        await leader.start_join()
+        # A broker with several threads may read two connections in any order.
+        assert await (await leader.start_join()).parked()
         follower = await self.member(group, instance="i2", **what)
         await follower.start_join()
         await leader.finish_join()
