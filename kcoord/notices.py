@@ -89,6 +89,19 @@ class RequestUnreadable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class AnswerUnsendable:
+    """An answer does not fit its version, so that its connection had to be closed.
+
+    A name that a client made as long as names may be can cause this, where it comes back with something added
+    to it (a member id is a client id and more); anything else is a bug.
+    """
+
+    host: str
+    port: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionRefused:
     """There were `max.connections` already; the new one was closed."""
 

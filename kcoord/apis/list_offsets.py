@@ -18,6 +18,7 @@ from wire.messages import (
     ListOffsetsTopicResponse,
 )
 
+LEADER_EPOCH_SINCE = 4
 LATEST, EARLIEST = -1, -2
 MAX_TIMESTAMP = -3
 EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -4, -5, -6
@@ -70,7 +71,8 @@ def _look_up(version: int, partition: Partition, asked: ListOffsetsPartition) ->
     }
     if timestamp in ends:
         found.offset = ends[timestamp]
-        found.leader_epoch = partition.leader_epoch
+        if version >= LEADER_EPOCH_SINCE:
+            found.leader_epoch = partition.leader_epoch
     return found
 
 

@@ -20,7 +20,6 @@ from wire.messages import (
 )
 
 NULL_MEANS_ALL_SINCE = 1
-LEADER_EPOCH_SINCE = 7
 CLUSTER_OPERATIONS = range(8, 11)
 """Versions in which the operations on the cluster can be asked for."""
 TOPIC_ID_FIELD = range(10, 12)

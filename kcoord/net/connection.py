@@ -21,9 +21,9 @@ from kcoord.apis.api_versions import unsupported
 from kcoord.broker import Broker, Endpoint
 from kcoord.core.outcome import Context
 from kcoord.net.addresses import java_host
-from kcoord.notices import ConnectionClosed, RequestUnreadable
+from kcoord.notices import AnswerUnsendable, ConnectionClosed, RequestUnreadable
 from wire.codec import reader
-from wire.errors import Unsupported, WireError
+from wire.errors import Unsendable, Unsupported, WireError
 from wire.frame import FrameBuffer
 from wire.header import read_request_header, response_frame
 from wire.messages import ApiVersionsResponse
@@ -92,6 +92,9 @@ class Connection:
         try:
             with self._scope:
                 await self._serve()
+        except Unsendable as error:
+            self.why = "its answer cannot be sent"
+            self._broker.tell(AnswerUnsendable(host=self.host, port=self.port, why=str(error)))
         except WireError as error:
             self.why = "unreadable"
             self._broker.tell(RequestUnreadable(host=self.host, port=self.port, why=str(error)))

@@ -29,6 +29,7 @@ _LEVEL_OF: Mapping[type, str] = MappingProxyType(
         notices.BugFound: "error",
         notices.ConnectionClosed: "debug",
         notices.RequestUnreadable: "warning",
+        notices.AnswerUnsendable: "error",
         notices.ConnectionRefused: "warning",
         notices.AcceptFailed: "error",
     }

@@ -5,7 +5,7 @@ import struct
 import pytest
 import trio
 
-from kcoord.notices import ConnectionRefused, RequestUnreadable
+from kcoord.notices import AnswerUnsendable, ConnectionRefused, RequestUnreadable
 from tests.server.client import find, heartbeat, join, stable_member
 from tests.server.conftest import start, without_sockets
 from wire.header import read_response, request_frame
@@ -216,6 +216,14 @@ async def test_group_ids_that_are_no_utf_8_are_read_with_replacements(autojump_c
 
 def find_response(key):
     return REQUESTS[key].RESPONSE
+
+
+async def test_an_id_too_long_to_be_sent_back_closes_the_connection(autojump_clock, server):
+    client = server.connect()
+    await client.send(join("g"), 5, client_id="x" * 32767)
+    assert await client.is_closed()
+    assert len(server.seen(AnswerUnsendable)) == 1
+    assert (await server.connect().call(join("g"), 5, client_id="x" * 32730)).error_code == 79
 
 
 async def test_the_smallest_frame_limit_counts_the_payload(autojump_clock, nursery):

@@ -1,0 +1,131 @@
+"""ApiVersions: scenarios A1 to A8, and that the table tells the truth."""
+
+import pytest
+
+from kcoord.apis import APIS
+from tests.server.client import find
+from wire.header import read_response, request_frame
+from wire.messages import REQUESTS, ApiVersionsRequest, ApiVersionsResponse
+
+TABLE = {
+    1: (4, 18),
+    2: (1, 11),
+    3: (0, 13),
+    8: (2, 10),
+    9: (1, 10),
+    10: (0, 6),
+    11: (0, 9),
+    12: (0, 4),
+    13: (0, 5),
+    14: (0, 5),
+    15: (0, 6),
+    16: (0, 5),
+    18: (0, 4),
+    42: (0, 2),
+    47: (0, 0),
+}
+
+
+def request(version, name="x", number="1"):
+    if version < 3:
+        return ApiVersionsRequest()
+    return ApiVersionsRequest(client_software_name=name, client_software_version=number)
+
+
+def ranges(response):
+    return {each.api_key: (each.min_version, each.max_version) for each in response.api_keys}
+
+
+def test_the_table_lists_each_key_once_and_in_order():
+    assert [api.key for api in APIS] == list(TABLE)
+
+
+@pytest.mark.parametrize("version", range(5))
+async def test_a1_a2_a3_the_answer_is_the_table(autojump_clock, server, version):
+    answer = await server.connect().call(request(version), version)
+    assert (answer.error_code, answer.throttle_time_ms) == (0, 0)
+    assert ranges(answer) == TABLE
+
+
+async def test_a1_version_0_has_no_throttle_time(autojump_clock, server):
+    client = server.connect()
+    await client.send_raw(request_frame(1, "c", request(0), 0))
+    assert len(await client.receive_frame()) == 4 + 2 + 4 + 6 * len(TABLE)
+
+
+async def test_a3_the_header_stays_old_when_the_body_is_flexible(autojump_clock, server):
+    client = server.connect()
+    await client.send_raw(request_frame(1, "c", request(3), 3))
+    frame = await client.receive_frame()
+    assert frame[:6] == b"\0\0\0\1\0\0"
+    assert frame[6] == len(TABLE) + 1
+
+
+@pytest.mark.parametrize(
+    ("name", "number"),
+    [("", "1"), ("x", ""), ("a b", "1"), ("-x", "1"), ("x-", "1"), ("x", ".1"), ("ü", "1"), ("x\n", "1")],
+)
+@pytest.mark.parametrize("version", [3, 4])
+async def test_a4_a5_software_without_a_proper_name_is_refused(autojump_clock, server, name, number, version):
+    client = server.connect()
+    answer = await client.call(request(version, name, number), version)
+    assert (answer.error_code, answer.api_keys) == (42, [])
+    assert (await client.call(request(0), 0)).error_code == 0
+
+
+@pytest.mark.parametrize(("name", "number"), [("a-b.c1", "1"), ("a--b", "3.0.12"), ("0", "v1.0-rc.2")])
+async def test_a5_proper_names_are_fine(autojump_clock, server, name, number):
+    assert (await server.connect().call(request(3, name, number), 3)).error_code == 0
+
+
+@pytest.mark.parametrize("version", [5, 32767, -1, -32768])
+async def test_a6_a7_an_unsupported_version_is_answered_so_that_every_client_can_read_it(
+    autojump_clock, server, version
+):
+    client = server.connect()
+    frame = bytearray(request_frame(7, "c", request(3 if version > 4 else 0), 3 if version > 4 else 0))
+    frame[6:8] = version.to_bytes(2, "big", signed=True)
+    for _ in range(2):
+        await client.send_raw(bytes(frame))
+        raw = await client.receive_frame()
+        assert raw == bytes.fromhex("00000007 0023 00000001 0012 0000 0004")
+    for supported in range(5):
+        assert (await client.call(request(supported), supported)).error_code == 0
+
+
+async def test_a6_the_body_of_an_unsupported_version_is_not_read(autojump_clock, server):
+    client = server.connect()
+    await client.send_frame(bytes.fromhex("0012 7fff 00000001 0001 63 00") + b"\xff" * 40)
+    number, answer = read_response(await client.receive_frame(), ApiVersionsResponse, 0)
+    assert (number, answer.error_code) == (1, 35)
+
+
+@pytest.mark.parametrize("version", [3, 4])
+async def test_a8_no_feature_is_listed(autojump_clock, server, version):
+    answer = await server.connect().call(request(version), version)
+    assert answer.supported_features == []
+    assert answer.finalized_features_epoch == -1
+
+
+@pytest.mark.parametrize("key", TABLE)
+async def test_every_version_that_is_listed_is_served(autojump_clock, server, key):
+    """Send the emptiest request there is of each version: whatever it is answered, it is answered."""
+    low, high = TABLE[key]
+    for version in range(low, high + 1):
+        client = server.connect()
+        answer = await client.call(REQUESTS[key](), version)
+        assert type(answer) is REQUESTS[key].RESPONSE
+        assert (await client.call(find("g"), 0)).error_code == 0
+
+
+@pytest.mark.parametrize("key", TABLE)
+async def test_the_versions_beside_those_are_not(autojump_clock, server, key):
+    if key == 18:
+        return
+    low, high = TABLE[key]
+    for version in (low - 1, high + 1):
+        client = server.connect()
+        await client.send_frame(
+            key.to_bytes(2, "big") + version.to_bytes(2, "big", signed=True) + bytes(4) + b"\0\0" + bytes(40)
+        )
+        assert await client.is_closed()
