@@ -40,7 +40,18 @@ async def world(request: pytest.FixtureRequest):
 
 @pytest.fixture
 def make_world(request: pytest.FixtureRequest):
-    """Open worlds with settings of their own: `async with make_world(group_max_size=2) as world`."""
-    if external_address(request.config) is not None:
-        pytest.skip("needs a server with settings of its own")
-    return functools.partial(open_world, None)
+    """Open worlds with settings of their own: `async with make_world(group_max_size=2) as world`.
+
+    A foreign broker has the settings it has: the scenario runs there if `--broker-setting` names the same ones.
+    """
+    external = external_address(request.config)
+    if external is None:
+        return functools.partial(open_world, None)
+    declared = dict(pair.split("=", 1) for pair in request.config.getoption("--broker-setting"))
+
+    def open_external(**settings):
+        if {name: str(value) for name, value in settings.items()} != declared:
+            pytest.skip(f"needs a broker with {settings}")
+        return open_world(external)
+
+    return open_external
