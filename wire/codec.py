@@ -21,6 +21,7 @@ numbers. So only `WireError` leaves this module, whatever bytes or message are p
 """
 
 import struct
+import uuid
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -149,7 +150,7 @@ class _Emitter:
         self.functions: list[str] = []
         self._lines: list[str] = []
         self._depth = 0
-        self._fresh = 0
+        self.fresh = 0
 
     def __enter__(self) -> None:
         self._depth += 1
@@ -165,8 +166,8 @@ class _Emitter:
 
     def var(self, prefix: str) -> str:
         """A variable name not used before."""
-        self._fresh += 1
-        return f"{prefix}{self._fresh}"
+        self.fresh += 1
+        return f"{prefix}{self.fresh}"
 
     def name(self, prefix: str, value: Any) -> str:
         """A global name for `value`; the same value gets the same name again."""
@@ -183,6 +184,14 @@ class _Emitter:
         if name not in self.names:
             self.names[name] = getattr(struct.Struct(">" + form), method)
         return name
+
+    def default(self, value: Any) -> str:
+        """An expression for a default value, fresh where it is mutable."""
+        if isinstance(value, Struct):
+            return f"{self.name(type(value).__name__, type(value))}()"
+        if isinstance(value, uuid.UUID):
+            return self.name("no_uuid", value)
+        return repr(value)
 
     def present(self, fields: tuple[Field, ...]) -> list[Field]:
         """The ordinary fields of this version, in wire order."""
@@ -236,7 +245,7 @@ class _ReaderEmitter(_Emitter):
 
     def struct(self, cls: type[Struct]) -> str:
         """Read the fields of a struct and make it; return the variable that holds it."""
-        values = {f.name: self.default(f) for f in cls.FIELDS}
+        values = {f.name: self.default(f.default) for f in cls.FIELDS}
         for f in self.present(cls.FIELDS):
             values[f.name] = self.value(f.type, nullable=self.version in f.nullable, what=f"{cls.__name__}.{f.name}")
         if self.flexible:
@@ -250,14 +259,6 @@ class _ReaderEmitter(_Emitter):
             for name, value in values.items():
                 self.line(f"{made}.{name} = {value}")
         return made
-
-    def default(self, f: Field) -> str:
-        """An expression for the value of a field that is not in the bytes."""
-        if isinstance(f.default, Struct):
-            return f"{self.name(type(f.default).__name__, type(f.default))}()"
-        if isinstance(f.default, (int, str, bytes, list, tuple)) or f.default is None:
-            return repr(f.default)
-        return self.name("default", f.default)
 
     def value(self, of: WireType, *, nullable: bool, what: str) -> str:
         """Read a value of any type; return the variable that will hold it after the next `flush`."""
@@ -275,19 +276,19 @@ class _ReaderEmitter(_Emitter):
         """Read a string or bytes."""
         text = of is Primitive.STRING
         target, size = self.var("v"), self.var("n")
-        plain, width = ("h", 2) if text else ("i", 4)
-        form, width, ok, null = (
-            ("B", 1, f"0 < {size} < 128", "== 0") if self.flexible else (plain, width, f"{size} >= 0", "< 0")
-        )
+        if self.flexible:
+            form, width, short, null = "B", 1, f"0 < {size} < 128", f"{size} == 0"
+        else:
+            form, width, short, null = "h" if text else "i", 2 if text else 4, f"{size} >= 0", f"{size} < 0"
         self.later(form, size)
         self.flush()
         self.line(f"stop = pos + {size}{' - 1' if self.flexible else ''}")
-        self.line(f"if {ok} and stop <= end:")
+        self.line(f"if {short} and stop <= end:")
         with self:
             self.line(f"{target} = data[pos:stop]" + (".decode('utf-8', 'replace')" if text else ""))
             self.line("pos = stop")
         if nullable:
-            self.line(f"elif {size} {null}:")
+            self.line(f"elif {null}:")
             with self:
                 self.line(f"{target} = None")
         self.line("else:")
@@ -357,7 +358,7 @@ class _ReaderEmitter(_Emitter):
     def tag_function(self, cls: type[Struct], f: Field) -> str:
         """Write a function of its own for a tagged field: the bytes it may read are only those of its entry."""
         inner = type(self)(self.version, flexible=True)
-        inner._fresh, inner.names = self._fresh, self.names  # noqa: SLF001 - the same class
+        inner.fresh, inner.names = self.fresh, self.names
         name = self.var(f"tag_{f.name}_")
         inner.line(f"def {name}(data):")
         with inner:
@@ -431,7 +432,7 @@ class _WriterEmitter(_Emitter):
 
     def differs(self, f: Field, value: str) -> str:
         """An expression for whether a value is other than the field's default."""
-        return f"{value} is not None" if f.default is None else f"{value} != {self.name('default', f.default)}"
+        return f"{value} is not None" if f.default is None else f"{value} != {self.default(f.default)}"
 
     def value(self, of: WireType, at: str, *, nullable: bool) -> None:
         """Write a value of any type that the expression `at` yields."""
@@ -513,7 +514,7 @@ class _WriterEmitter(_Emitter):
     def tag_function(self, f: Field) -> str:
         """Write a function of its own for a tagged field: its bytes must be counted before they are sent."""
         inner = type(self)(self.version, flexible=True)
-        inner._fresh, inner.names = self._fresh, self.names  # noqa: SLF001 - the same class
+        inner.fresh, inner.names = self.fresh, self.names
         name = self.var(f"tag_{f.name}_")
         inner.line(f"def {name}(m):")
         with inner:

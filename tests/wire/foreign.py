@@ -1,10 +1,12 @@
-"""kafka-python's codec as a judge: its message objects made of ours, and ours of its.
+"""kafka-python as a judge: its message objects made of ours, ours of its, and Kafka's definition files in its wheel.
 
 What differs is only how values are held: it has no id where we have the zero UUID, bit sets for authorized operations,
 and no value at all for a tagged struct that did not come.
 """
 
+import json
 import warnings
+from importlib.resources import files
 from typing import Any
 
 from wire.schema import NO_UUID, Array, Message, Primitive, Struct
@@ -14,8 +16,17 @@ with warnings.catch_warnings():  # it loads its definitions by a function that P
     from kafka.protocol import admin, consumer, metadata
     from kafka.protocol.schemas.fields.codecs import BitField
 
-_RENAMED = {"topic_authorized_operations": "authorized_operations", "cluster_authorized_operations": "authorized_operations"}
+_RENAMED = {
+    "topic_authorized_operations": "authorized_operations",
+    "cluster_authorized_operations": "authorized_operations",
+}
 _BIT_FIELDS = {"authorized_operations", *_RENAMED}
+
+
+def definition(name: str) -> Any:
+    """One of Apache Kafka's message definition files: JSON with comments."""
+    text = files("kafka.protocol.schemas.resources").joinpath(f"{name}.json").read_text()
+    return json.loads("\n".join(line for line in text.splitlines() if not line.lstrip().startswith("//")))
 
 
 def foreign_class(cls: type[Message]) -> Any:
@@ -66,3 +77,9 @@ def from_foreign(theirs: Any, version: int, cls: type[Struct]) -> Any:
             value = (unsigned + 2**31) % 2**32 - 2**31
         values[f.name] = value
     return cls(**values)
+
+
+def foreign_payload(value: Struct, version: int) -> bytes:
+    """A subscription or an assignment as kafka-python writes it, its version in front."""
+    cls = getattr(consumer, f"ConsumerProtocol{type(value).__name__}")
+    return bytes(to_foreign(value, version, cls).encode())

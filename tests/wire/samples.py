@@ -3,6 +3,7 @@
 import uuid
 from typing import Any
 
+from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 
 from wire import messages
@@ -10,6 +11,11 @@ from wire.schema import NO_UUID, Array, Field, Message, Primitive, Struct, WireT
 
 CLASSES = [cls for request in messages.REQUESTS.values() for cls in (request, request.RESPONSE)]
 PAIRS = [(cls, version) for cls in CLASSES for version in cls.VERSIONS]
+
+unhurried = settings(
+    max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large]
+)
+"""For generated messages: whole trees are slow to draw, and a busy machine is no failure."""
 
 
 def pair_id(value: Any) -> str:
@@ -40,7 +46,9 @@ def _full(of: WireType, version: int) -> Any:
     return _SAMPLES[of] if isinstance(of, Primitive) else full(of, version)
 
 
-_TEXT = st.one_of(st.text(st.characters(codec="utf-8"), max_size=6), st.sampled_from(["", "x" * 126, "y" * 127, "é" * 200]))
+_TEXT = st.one_of(
+    st.text(st.characters(codec="utf-8"), max_size=6), st.sampled_from(["", "x" * 126, "y" * 127, "é" * 200])
+)
 _BYTES = st.one_of(st.binary(max_size=6), st.sampled_from([b"", b"a" * 126, b"b" * 127, b"c" * 20000]))
 
 

@@ -1,7 +1,7 @@
 """Three codecs, one answer: ours, the construct Structs, and kafka-python's, for every message in every version."""
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.wire import samples
@@ -42,7 +42,7 @@ def test_full(cls, version):
 
 
 @every_message
-@settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(samples.unhurried, max_examples=10)
 @given(data=st.data())
 def test_anything(cls, version, data):
     judge(data.draw(samples.structs(cls, version)), version)
