@@ -8,7 +8,7 @@ import resource
 import signal
 import sys
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Annotated, Literal, NoReturn
@@ -83,10 +83,10 @@ def serve_command(
     trio.run(_serve_until_signal, effective, log_format, log_level)
 
 
-def main() -> None:
-    """Run the command line; what `kcoord` and `python -m kcoord` call."""
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line, by default that of the process; what `kcoord` and `python -m kcoord` call."""
     try:
-        app(exit_on_error=False, print_error=False)
+        app(arguments, exit_on_error=False, print_error=False)
     except (ConfigError, CannotListen) as error:
         _fail(str(error))
     except CycloptsError as error:

@@ -63,7 +63,6 @@ async def serve(
     Stopping closes the connections at once, whatever waits on them, as a broker that goes away does.
     """
     own_store = open_store(config.store) if store is None else None
-    listeners = await bind_all(config)
     clock = Clock()
     used = store or own_store
     assert used is not None
@@ -71,6 +70,7 @@ async def serve(
     if on_note is not None:
         broker.on_note(on_note)
     connections = Connections(broker)
+    listeners = await bind_all(config)
     try:
         async with trio.open_nursery() as nursery:
             async with trio.open_nursery() as loading:
@@ -82,6 +82,8 @@ async def serve(
             task_status.started(_running(broker, clock, listeners, connections))
             await trio.sleep_forever()
     finally:
+        for listener in listeners:
+            listener.close()
         if own_store is not None:
             with trio.CancelScope(shield=True):
                 await own_store.aclose()

@@ -47,27 +47,28 @@ class BoundListener:
         """
         return self._endpoint or Endpoint(plain_host(local_host), local_port)
 
+    def close(self) -> None:
+        """Give the address back."""
+        self._socket.close()
+
     async def accept(self, broker: Broker, connections: Connections) -> None:
         """Serve whoever connects, until cancelled."""
         broker.tell(Listening(address=str(self.address), listener=self.name))
-        with self._socket:
-            async with trio.open_nursery() as nursery:
-                while True:
-                    await trio.lowlevel.wait_readable(self._socket)
-                    try:
-                        sock, peer = self._socket.accept()
-                    except OSError as error:
-                        # Everything else that accept may say is about a client that is gone again.
-                        if error.errno in OUT_OF_RESOURCES:
-                            broker.tell(AcceptFailed(listener=self.name, why=str(error)))
-                            await trio.sleep(ACCEPT_AGAIN)
-                        continue
-                    sock.setblocking(False)
-                    sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-                    endpoint = self.endpoint_for(*sock.getsockname()[:2])
-                    nursery.start_soon(
-                        connections.serve, PlainSocketStream(sock), plain_host(peer[0]), peer[1], endpoint
-                    )
+        async with trio.open_nursery() as nursery:
+            while True:
+                await trio.lowlevel.wait_readable(self._socket)
+                try:
+                    sock, peer = self._socket.accept()
+                except OSError as error:
+                    # Everything else that accept may say is about a client that is gone again.
+                    if error.errno in OUT_OF_RESOURCES:
+                        broker.tell(AcceptFailed(listener=self.name, why=str(error)))
+                        await trio.sleep(ACCEPT_AGAIN)
+                    continue
+                sock.setblocking(False)
+                sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                endpoint = self.endpoint_for(*sock.getsockname()[:2])
+                nursery.start_soon(connections.serve, PlainSocketStream(sock), plain_host(peer[0]), peer[1], endpoint)
 
 
 async def bind_all(config: Config) -> list[BoundListener]:

@@ -10,6 +10,9 @@ import socket
 
 import trio
 
+CLOSED = -1
+"""What stands for the descriptor of a socket that is closed."""
+
 
 class PlainSocketStream(trio.abc.Stream):
     """Takes over a connected, non-blocking socket. One task may send and one may receive at a time."""
@@ -21,6 +24,8 @@ class PlainSocketStream(trio.abc.Stream):
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         """Wait for bytes, and return them; none are the end. Raises BrokenResourceError, ClosedResourceError."""
         while True:
+            if self._descriptor == CLOSED:
+                raise trio.ClosedResourceError
             await trio.lowlevel.wait_readable(self._descriptor)
             try:
                 return self._socket.recv(65_536 if max_bytes is None else max_bytes)
@@ -36,6 +41,8 @@ class PlainSocketStream(trio.abc.Stream):
         """
         left = memoryview(data)
         while True:
+            if self._descriptor == CLOSED:
+                raise trio.ClosedResourceError
             try:
                 left = left[self._socket.send(left) :]
             except BlockingIOError:
@@ -48,12 +55,14 @@ class PlainSocketStream(trio.abc.Stream):
 
     async def wait_send_all_might_not_block(self) -> None:
         """Wait until the kernel has room again. Raises ClosedResourceError."""
+        if self._descriptor == CLOSED:
+            raise trio.ClosedResourceError
         await trio.lowlevel.wait_writable(self._descriptor)
 
     async def aclose(self) -> None:
         """Close the socket. Whoever waits on it gets ClosedResourceError."""
-        if self._descriptor != -1:
+        if self._descriptor != CLOSED:
             trio.lowlevel.notify_closing(self._descriptor)
             self._socket.close()
-            self._descriptor = -1
+            self._descriptor = CLOSED
         await trio.lowlevel.checkpoint()

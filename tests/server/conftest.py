@@ -31,7 +31,15 @@ class Server:
 
     async def dial(self, index=0):
         address = self.running.addresses[index]
-        return Client(await trio.open_tcp_stream(address.host, address.port))
+        client = Client(await trio.open_tcp_stream(address.host, address.port))
+        self.nursery.start_soon(self._close_in_the_end, client)
+        return client
+
+    async def _close_in_the_end(self, client):
+        try:
+            await trio.sleep_forever()
+        finally:
+            await client.aclose()
 
     def seen(self, kind):
         return [note for note in self.notes if type(note) is kind]
