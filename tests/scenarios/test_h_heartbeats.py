@@ -217,6 +217,25 @@ async def test_h19_it_begins_anew_when_the_join_is_answered(world: World):
         assert await member.heartbeat() is ErrorCode.NONE
 
 
+async def test_h19_a_heartbeat_for_a_newcomer_that_waits_starts_its_session(world: World):
+    # Nothing but its JoinGroup is heard of a newcomer for five minutes; but one heartbeat, and its session runs.
+    leader, follower, newcomer = await world.preparing(world.group(), session=6_000)
+    call = newcomer.call
+    assert call is not None
+    elsewhere = await world.client()
+    error = await elsewhere.heartbeat(newcomer.group, leader.generation, newcomer.id)
+    assert error is ErrorCode.REBALANCE_IN_PROGRESS
+    began = trio.current_time()
+
+    async def others():
+        return [await leader.heartbeat(), await follower.heartbeat()]
+
+    assert await repeat(others, 5, 1) == [[ErrorCode.REBALANCE_IN_PROGRESS] * 2] * 5
+    answer = await call.answer(3)
+    assert 5.5 < trio.current_time() - began < 7.5
+    assert (answer.error_code, answer.member_id) == (ErrorCode.UNKNOWN_MEMBER_ID, "")
+
+
 async def test_h20_each_member_has_its_own(world: World):
     group = world.group()
     short = await world.member(group, session=6_000)
