@@ -1,26 +1,18 @@
 """Section G: SyncGroup, which hands out what the leader has decided."""
 
-from typing import Any
-
 import pytest
 import trio
 
 from tests.scenarios.harness import Call, Member, World, settle
+from tests.scenarios.steps import assert_sync_refused
 from wire.errors import ErrorCode
 
 VERSIONS = range(6)
 
 
-def assert_refused(answer: Any, error: ErrorCode) -> None:
-    """The answer is this error, and carries nothing else."""
-    assert ErrorCode(answer.error_code) is error
-    assert answer.assignment == b""
-    assert answer.protocol_type is None
-    assert answer.protocol_name is None
-
-
 async def refused(call: Call, error: ErrorCode) -> None:
-    assert_refused(await call.answer(), error)
+    """Wait for the answer, which must be this error."""
+    assert_sync_refused(await call.answer(), error)
 
 
 async def heartbeat_for(members: list[Member], seconds: float, error: ErrorCode = ErrorCode.NONE) -> None:
@@ -280,7 +272,7 @@ async def test_g29_g30_the_leader_leaves(world: World):
     assert await waiting.parked()
     left = await leader.client.leave(leader.group, leader.id)
     assert (left.error_code, left.members[0].error_code) == (ErrorCode.NONE, ErrorCode.NONE)
-    assert_refused(await waiting.answer(1), ErrorCode.REBALANCE_IN_PROGRESS)
+    assert_sync_refused(await waiting.answer(1), ErrorCode.REBALANCE_IN_PROGRESS)
     await follower.start_join()
     answer = await follower.finish_join()
     assert answer.generation_id == 2
@@ -319,4 +311,4 @@ async def test_g32_a_sync_sent_again_from_elsewhere(world: World):
     assert (answer.error_code, answer.assignment) == (ErrorCode.NONE, b"yours")
     # Apache Kafka never answers the first; an error that says "join again" harms nobody, and frees the connection.
     if not await first.parked():
-        assert_refused(first.response, ErrorCode.REBALANCE_IN_PROGRESS)
+        assert_sync_refused(first.response, ErrorCode.REBALANCE_IN_PROGRESS)
