@@ -1,5 +1,6 @@
 """Messages to test with, all made from the schema: every (class, version), full samples, Hypothesis strategies."""
 
+import functools
 import uuid
 from typing import Any
 
@@ -69,6 +70,7 @@ _STRATEGIES: dict[Primitive, st.SearchStrategy[Any]] = {
 }
 
 
+@functools.cache
 def structs(cls: type[Struct], version: int) -> st.SearchStrategy[Any]:
     """Instances that the version can carry exactly: fields it lacks are at their defaults."""
     return st.builds(cls, **{f.name: _field(f, version) for f in cls.FIELDS if version in f.versions})

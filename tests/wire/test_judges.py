@@ -1,5 +1,7 @@
 """Three codecs, one answer: ours, the construct Structs, and kafka-python's, for every message in every version."""
 
+import functools
+
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -13,6 +15,9 @@ from wire.structs import message_of, struct_of, values
 every_message = pytest.mark.parametrize(("cls", "version"), samples.PAIRS, ids=samples.pair_id)
 
 
+rendering = functools.cache(struct_of)
+
+
 def judge(message, version):
     cls = type(message)
     data = encode(message, version)
@@ -20,7 +25,7 @@ def judge(message, version):
     assert decode(cls, version, data) == message
     assert reader(cls, version)(b"lead" + data + b"trail", 4) == (message, 4 + len(data))
 
-    rendered = struct_of(cls, version)
+    rendered = rendering(cls, version)
     assert rendered.build(values(message, version)) == data
     assert message_of(cls, version, rendered.parse(data)) == message
 
