@@ -1,8 +1,12 @@
 """Named deadlines."""
 
+from unittest.mock import patch
+
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcoord.core import timers as timers_module
 from kcoord.core.timers import Timers
 
 
@@ -101,8 +105,15 @@ STEPS = st.lists(
 )
 
 
-@given(STEPS)
-def test_timers_do_what_a_dict_of_deadlines_does(steps):
+@pytest.mark.parametrize("slack", [0, timers_module.SLACK])
+@given(steps=STEPS)
+def test_timers_do_what_a_dict_of_deadlines_does(slack, steps):
+    """Also when the heap is made anew at every turn."""
+    with patch.object(timers_module, "SLACK", slack):
+        compare_with_a_dict(steps)
+
+
+def compare_with_a_dict(steps):
     timers: Timers[str] = Timers()
     model: dict[str, tuple[float, int]] = {}
     now = 0.0
