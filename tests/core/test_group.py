@@ -10,7 +10,8 @@ from kcoord.core.group import Group, Member, Parked, hash_map_bucket
 from kcoord.core.states import ALLOWED_FROM, GroupState, IllegalMove
 from wire.errors import ErrorCode
 
-from .driver import Driver, protocols_of, stable1, static2, sub
+from .driver import Driver, protocols_of, sub
+from .situations import stable1, static2
 
 
 def member(name, protocols, instance=None, rebalance_ms=30_000):

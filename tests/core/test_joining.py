@@ -5,19 +5,8 @@ import pytest
 from kcoord.core.notes import GroupCreated, JoinRefused, MemberFenced, MemberJoined, StaticMemberReplaced
 from wire.messages import JoinGroupResponse
 
-from .driver import (
-    A1,
-    A2,
-    Driver,
-    completing1,
-    completing2,
-    preparing,
-    protocols_of,
-    stable1,
-    stable2,
-    static2,
-    sub,
-)
+from .driver import Driver, protocols_of, sub
+from .situations import A1, A2, completing1, completing2, preparing, stable1, stable2, static2
 
 VERSIONS = range(10)
 FIXED = protocols_of(["range"])

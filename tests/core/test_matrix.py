@@ -14,7 +14,8 @@ import pytest
 
 from kcoord.core.coordinator import RULES
 
-from .driver import A1, Driver, protocols_of
+from .driver import Driver, protocols_of
+from .situations import A1
 
 COLUMNS = ("none", "new", "empty", "initial", "preparing", "completing", "stable")
 

@@ -6,7 +6,7 @@ from kcoord.core.coordinator import Coordinator
 from kcoord.core.notes import GroupDeleted, MemberLeft, OffsetsCommitted, OffsetsDeleted
 from wire.messages import OffsetFetchRequest, OffsetFetchRequestGroup
 
-from .driver import A1, A2, completing1, completing2, preparing, stable1, stable2, static2
+from .situations import A1, A2, completing1, completing2, preparing, stable1, stable2, static2
 
 NO_OFFSET = (-1, -1, "", 0)
 

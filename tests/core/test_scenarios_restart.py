@@ -6,21 +6,8 @@ from kcoord.core.coordinator import Coordinator
 from kcoord.core.notes import GroupLoaded
 from wire.payloads import decode_key, encode_key
 
-from .driver import (
-    A1,
-    A2,
-    Driver,
-    completing1,
-    completing2,
-    durable,
-    preparing,
-    protocols_of,
-    settled,
-    stable1,
-    stable2,
-    static2,
-    through_bytes,
-)
+from .driver import Driver, durable, protocols_of, settled, through_bytes
+from .situations import A1, A2, completing1, completing2, preparing, stable1, stable2, static2
 
 
 def test_q1_a_stable_group_is_as_it_was(driver):

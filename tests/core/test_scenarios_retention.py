@@ -5,7 +5,8 @@ import pytest
 from kcoord.core.notes import GroupDeleted, OffsetsExpired
 from wire.payloads import GroupMetadataKey, GroupMetadataValue
 
-from .driver import A1, Driver, Record, preparing, stable1, stable2, sub
+from .driver import Driver, Record, sub
+from .situations import A1, preparing, stable1, stable2
 
 MINUTE = 60.0
 

@@ -2,7 +2,8 @@
 
 import pytest
 
-from .driver import A1, A2, Driver, completing2, stable2, static2
+from .driver import Driver
+from .situations import A1, A2, completing2, stable2, static2
 
 
 @pytest.fixture

@@ -5,7 +5,8 @@ import pytest
 from kcoord.core.notes import JoinPhaseHeldOpen, MemberExpired, PendingMemberExpired
 from kcoord.core.outcome import Now
 
-from .driver import A1, A2, Driver, completing2, preparing, stable1, stable2, static2
+from .driver import Driver
+from .situations import A1, A2, completing2, preparing, stable1, stable2, static2
 
 
 def beat(driver, group, generation, *members, seconds, every=5.0):
