@@ -2,7 +2,6 @@
 
 import itertools
 import random
-import time
 import tracemalloc
 
 import pytest
