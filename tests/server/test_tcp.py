@@ -1,5 +1,7 @@
 """Real sockets: half-closed, reset, of both families, and many."""
 
+import errno
+import os
 import socket
 import struct
 from functools import partial
@@ -7,11 +9,15 @@ from functools import partial
 import pytest
 import trio
 
+from kcoord.broker import Broker
+from kcoord.clock import Clock
 from kcoord.config import Address, Config, Listener
+from kcoord.net.connections import Connections
 from kcoord.net.listening import CannotListen, bind_all
 from kcoord.net.socket_stream import PlainSocketStream
-from kcoord.notices import ConnectionClosed
-from tests.server.client import find, heartbeat, join, stable_member
+from kcoord.notices import AcceptFailed, ConnectionClosed
+from kcoord.store.memory import MemoryStore
+from tests.server.client import Client, find, heartbeat, join, stable_member
 from tests.server.conftest import on_loopback, start, without_sockets
 from wire.header import request_frame
 from wire.messages import DescribeGroupsRequest, MetadataRequest
@@ -214,3 +220,41 @@ async def test_closing_a_stream_wakes_who_waits_on_it():
         with pytest.raises(trio.ClosedResourceError):
             await call()
     right.close()
+
+
+class TiredSocket:
+    """A listening socket of a process that has used up what it may open."""
+
+    def __init__(self, sock, errors):
+        self.sock = sock
+        self.errors = errors
+
+    def fileno(self):
+        return self.sock.fileno()
+
+    def close(self):
+        self.sock.close()
+
+    def accept(self):
+        if self.errors:
+            code = self.errors.pop(0)
+            raise OSError(code, os.strerror(code))
+        return self.sock.accept()
+
+
+async def test_without_descriptors_clients_wait_and_somebody_is_told(nursery):
+    config = on_loopback()
+    (listener,) = await bind_all(config)
+    broker, notes = Broker(config, Clock(), MemoryStore()), []
+    broker.on_note(notes.append)
+    listener._socket = TiredSocket(listener._socket, [errno.EMFILE, errno.ENFILE, errno.ECONNABORTED])
+    nursery.start_soon(listener.accept, broker, Connections(broker))
+    client = Client(await trio.open_tcp_stream(listener.address.host, listener.address.port))
+    with trio.fail_after(5):
+        assert (await client.call(find("g"), 0)).error_code == 0
+    assert [note.why for note in notes if type(note) is AcceptFailed] == [
+        "[Errno 24] Too many open files",
+        "[Errno 23] Too many open files in system",
+    ]
+    await client.aclose()
+    listener.close()
