@@ -12,6 +12,7 @@ from kcoord.apis.epochs import NO_EPOCH, check_leader_epoch
 from kcoord.log.catalog import Partition, Topic
 from wire.errors import ErrorCode
 from wire.messages import (
+    AbortedTransaction,
     FetchableTopicResponse,
     FetchPartition,
     FetchRequest,
@@ -21,6 +22,7 @@ from wire.messages import (
 )
 
 TOPIC_IDS_SINCE = 13
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 FULL_FETCH_EPOCHS = frozenset({0, -1})
 """Session epochs that ask for everything: with a new session, or with none."""
 
@@ -35,6 +37,9 @@ async def fetch(call: Call, request: FetchRequest) -> FetchResponse:
     """
     if request.session_epoch not in FULL_FETCH_EPOCHS:
         return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
+    if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
+        return _all_failed(request)
+    aborted: list[AbortedTransaction] | None = [] if request.isolation_level == READ_COMMITTED else None
     responses: list[FetchableTopicResponse] = []
     readable = failed = 0
     for asked in request.topics:
@@ -45,15 +50,15 @@ async def fetch(call: Call, request: FetchRequest) -> FetchResponse:
             if partition is None:
                 by_id = call.context.version >= TOPIC_IDS_SINCE and topic is None
                 unknown = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                entry.partitions.append(_error(each, unknown))
+                entry.partitions.append(_error(each, unknown, []))
                 continue
             readable += 1
             error = _check(partition, each)
             if error is ErrorCode.NONE:
-                entry.partitions.append(_nothing(partition))
+                entry.partitions.append(_nothing(partition, aborted))
             else:
                 failed += 1
-                entry.partitions.append(_error(each, error))
+                entry.partitions.append(_error(each, error, aborted))
         responses.append(entry)
     if readable and not failed and request.min_bytes > 0 and request.max_wait_ms > 0:
         await trio.sleep(request.max_wait_ms / 1000)
@@ -81,25 +86,41 @@ def _check(partition: Partition, asked: FetchPartition) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def _nothing(partition: Partition) -> PartitionData:
+def _nothing(partition: Partition, aborted: list[AbortedTransaction] | None) -> PartitionData:
     return PartitionData(
         partition_index=partition.index,
         high_watermark=partition.high_watermark,
         last_stable_offset=partition.high_watermark,
         log_start_offset=partition.log_start_offset,
-        aborted_transactions=None,
+        aborted_transactions=aborted,
         records=b"",
     )
 
 
-def _error(asked: FetchPartition, code: ErrorCode) -> PartitionData:
+def _all_failed(request: FetchRequest) -> FetchResponse:
+    """Return the answer where the request itself cannot be: the error on top and on each partition."""
+    error = ErrorCode.UNKNOWN_SERVER_ERROR
+    return FetchResponse(
+        error_code=error,
+        responses=[
+            FetchableTopicResponse(
+                topic=asked.topic,
+                topic_id=asked.topic_id,
+                partitions=[_error(each, error, []) for each in asked.partitions],
+            )
+            for asked in request.topics
+        ],
+    )
+
+
+def _error(asked: FetchPartition, code: ErrorCode, aborted: list[AbortedTransaction] | None) -> PartitionData:
     return PartitionData(
         partition_index=asked.partition,
         error_code=code,
         high_watermark=-1,
         last_stable_offset=-1,
         log_start_offset=-1,
-        aborted_transactions=None,
+        aborted_transactions=aborted,
         records=b"",
     )
 

@@ -9,7 +9,7 @@ from wire.errors import ErrorCode
 from wire.messages import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
 SEVERAL_KEYS_SINCE = 4
-GROUP, TRANSACTION = 0, 1
+GROUP, TRANSACTION, SHARE = 0, 1, 2
 
 _MESSAGES = {
     ErrorCode.COORDINATOR_NOT_AVAILABLE: "No coordinator serves this key: there are no transactions here.",
@@ -24,9 +24,11 @@ async def find_coordinator(call: Call, request: FindCoordinatorRequest) -> FindC
     transaction topic has no leader. Share groups and unknown key types are invalid requests.
     """
     if call.context.version >= SEVERAL_KEYS_SINCE:
-        return FindCoordinatorResponse(
-            coordinators=[_find(call, request.key_type, key) for key in request.coordinator_keys]
-        )
+        found_all = [_find(call, request.key_type, key) for key in request.coordinator_keys]
+        for one in found_all:
+            if request.key_type in (TRANSACTION, SHARE):
+                one.error_message = ""  # only what is no key type at all is explained (`KafkaApis.getCoordinator`)
+        return FindCoordinatorResponse(coordinators=found_all)
     found = _find(call, request.key_type, request.key)
     return FindCoordinatorResponse(
         error_code=found.error_code,

@@ -34,22 +34,29 @@ SPECIAL_SINCE = {
 
 
 async def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
-    """Answer for each partition by itself; one that is asked for twice is an invalid request, each time."""
+    """Answer for each partition by itself; one that is asked for twice is an invalid request, and is said so once.
+
+    A topic has one entry, or none if nothing of it is asked for (Apache Kafka `KafkaApis.handleListOffsetRequest`).
+    """
     times = Counter((topic.name, each.partition_index) for topic in request.topics for each in topic.partitions)
-    answer = ListOffsetsResponse()
+    topics: dict[str, ListOffsetsTopicResponse] = {}
+    refused: set[tuple[str, int]] = set()
     for topic in request.topics:
         known = call.broker.catalog.by_name(topic.name)
-        entry = ListOffsetsTopicResponse(name=topic.name)
         for each in topic.partitions:
+            place = (topic.name, each.partition_index)
             partition = None if known is None else known.partition(each.partition_index)
-            if times[topic.name, each.partition_index] > 1:
-                entry.partitions.append(_error(each, ErrorCode.INVALID_REQUEST))
+            if times[place] > 1:
+                if place in refused:
+                    continue
+                refused.add(place)
+                found = _error(each, ErrorCode.INVALID_REQUEST)
             elif partition is None:
-                entry.partitions.append(_error(each, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION))
+                found = _error(each, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             else:
-                entry.partitions.append(_look_up(call.context.version, partition, each))
-        answer.topics.append(entry)
-    return answer
+                found = _look_up(call.context.version, partition, each)
+            topics.setdefault(topic.name, ListOffsetsTopicResponse(name=topic.name)).partitions.append(found)
+    return ListOffsetsResponse(topics=list(topics.values()))
 
 
 def _look_up(version: int, partition: Partition, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:

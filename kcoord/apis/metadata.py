@@ -36,8 +36,9 @@ NO_ID = UUID(int=0)
 async def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
     """Answer for all topics, for those named, or for those whose ids are given."""
     version, broker = call.context.version, call.broker
-    if is_invalid(version, request):
-        return refused(request)
+    error = invalid(version, request)
+    if error is not ErrorCode.NONE:
+        return refused(request, error)
     response = MetadataResponse(
         brokers=[
             MetadataResponseBroker(
@@ -57,22 +58,27 @@ async def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
     return response
 
 
-def is_invalid(version: int, request: MetadataRequest) -> bool:
-    """Whether a topic is asked for in a way that this version does not have."""
-    return any(
-        (topic.name is None and topic.topic_id == NO_ID)
-        or (version in TOPIC_ID_FIELD and (topic.name is None or topic.topic_id != NO_ID))
-        for topic in request.topics or []
-    )
+def invalid(version: int, request: MetadataRequest) -> ErrorCode:
+    """Return the error of a request that asks for a topic in a way its version does not have, or NONE.
+
+    From version 12 on a topic may go without a name if it has an id; without both, Apache Kafka stumbles.
+    """
+    asked = request.topics or []
+    if version in TOPIC_ID_FIELD and any(topic.name is None or topic.topic_id != NO_ID for topic in asked):
+        return ErrorCode.INVALID_REQUEST
+    if any(topic.name is None and topic.topic_id == NO_ID for topic in asked):
+        return ErrorCode.UNKNOWN_SERVER_ERROR
+    return ErrorCode.NONE
 
 
-def refused(request: MetadataRequest) -> MetadataResponse:
+def refused(request: MetadataRequest, error: ErrorCode) -> MetadataResponse:
     """Return the answer to a request that makes no sense: the error on each topic, and nobody else named."""
     return MetadataResponse(
         topics=[
-            MetadataResponseTopic(name=topic.name or "", error_code=ErrorCode.INVALID_REQUEST)
+            MetadataResponseTopic(name=topic.name or "", topic_id=topic.topic_id, error_code=error)
             for topic in request.topics or []
-        ]
+        ],
+        error_code=error,
     )
 
 

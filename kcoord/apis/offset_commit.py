@@ -17,7 +17,6 @@ from wire.messages import (
 )
 
 TOPIC_IDS_SINCE = 10
-NO_ID = UUID(int=0)
 
 
 class Answer:
@@ -36,7 +35,8 @@ async def offset_commit(call: Call, request: OffsetCommitRequest) -> OffsetCommi
     """Refuse what does not exist, and commit the rest.
 
     If nothing is left, the group is not even asked: no error of its own, no session restarted, no group
-    created (Apache Kafka `KafkaApis.handleOffsetCommitRequest`). Refused partitions come first in the answer.
+    created (Apache Kafka `KafkaApis.handleOffsetCommitRequest`). Topics with refused partitions come first in the
+    answer. A topic that is named twice has two entries in it, but one as soon as anything is refused.
     """
     catalog = call.broker.catalog
     by_id = call.context.version >= TOPIC_IDS_SINCE
@@ -74,9 +74,13 @@ async def offset_commit(call: Call, request: OffsetCommitRequest) -> OffsetCommi
             topics=known,
         )
         response = await call.broker.shard_for(request.group_id).submit(call.context, forwarded)
+        if by_id:
+            for done in response.topics:
+                done.name, done.topic_id = "", ids[done.name]
+        if not answer.topics:
+            return OffsetCommitResponse(topics=response.topics)
         for done in response.topics:
-            asked_as = ("", ids[done.name]) if by_id else (done.name, NO_ID)
-            answer.topic(*asked_as).extend(done.partitions)
+            answer.topic(done.name, done.topic_id).extend(done.partitions)
     return OffsetCommitResponse(topics=list(answer.topics.values()))
 
 

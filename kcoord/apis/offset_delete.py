@@ -15,7 +15,7 @@ async def offset_delete(call: Call, request: OffsetDeleteRequest) -> OffsetDelet
     """Refuse what does not exist, and delete the rest.
 
     The group is asked even about nothing, and an error of its own is the whole answer (Apache Kafka
-    `KafkaApis.handleOffsetDeleteRequest`).
+    `KafkaApis.handleOffsetDeleteRequest`). Entries are put together as for OffsetCommit.
     """
     answer: dict[str, OffsetDeleteResponseTopic] = {}
     known: list[OffsetDeleteRequestTopic] = []
@@ -40,6 +40,8 @@ async def offset_delete(call: Call, request: OffsetDeleteRequest) -> OffsetDelet
     response = await call.broker.shard_for(request.group_id).submit(call.context, forwarded)
     if response.error_code != ErrorCode.NONE:
         return OffsetDeleteResponse(error_code=response.error_code)
+    if not answer:
+        return OffsetDeleteResponse(topics=response.topics)
     for done in response.topics:
         _entry(answer, done.name).extend(done.partitions)
     return OffsetDeleteResponse(topics=list(answer.values()))

@@ -119,20 +119,25 @@ def _by_name(
 def _by_id(
     call: Call, answer: OffsetFetchResponseGroup, unknown: list[OffsetFetchRequestTopics]
 ) -> OffsetFetchResponseGroup:
-    """Return the answer with ids for names. Offsets of a topic that has no id, being gone, are left out."""
+    """Return the answer with ids for names, the unknown ids last.
+
+    Offsets of a topic that has no id, being gone, are left out.
+    """
     if answer.error_code != ErrorCode.NONE:
         return answer
+    found = [(call.broker.catalog.by_name(entry.name), entry.partitions) for entry in answer.topics]
     topics = [
+        OffsetFetchResponseTopics(topic_id=topic.topic_id, partitions=partitions)
+        for topic, partitions in found
+        if topic is not None
+    ]
+    topics += [
         OffsetFetchResponseTopics(
             topic_id=asked.topic_id,
             partitions=[_no_offset(index, ErrorCode.UNKNOWN_TOPIC_ID) for index in asked.partition_indexes],
         )
         for asked in unknown
     ]
-    for entry in answer.topics:
-        topic = call.broker.catalog.by_name(entry.name)
-        if topic is not None:
-            topics.append(OffsetFetchResponseTopics(topic_id=topic.topic_id, partitions=entry.partitions))
     return OffsetFetchResponseGroup(group_id=answer.group_id, topics=topics)
 
 

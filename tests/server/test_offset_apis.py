@@ -122,7 +122,7 @@ async def test_commits_by_topic_id(autojump_clock, server):
     ]
     answer = await client.call(fetch_new(("g", [(NOBODY, [4]), (t, [1, 0])]), ("g", None), by_id=True), 10)
     asked, everything = answer.groups
-    assert fetched(asked.topics) == [(NOBODY, [(4, -1, "", 100)]), (t, [(1, 6, "m", 0), (0, -1, "", 0)])]
+    assert fetched(asked.topics) == [(t, [(1, 6, "m", 0), (0, -1, "", 0)]), (NOBODY, [(4, -1, "", 100)])]
     assert sorted(fetched(everything.topics)) == sorted([(t, [(1, 6, "m", 0)]), (u, [(0, 5, "m", 0)])])
 
 
