@@ -95,8 +95,7 @@ class Catalog:
         """
         if not is_legal_name(name):
             raise TopicRefused(
-                f"{name!r} cannot name a topic: 1 to {LONGEST_NAME} of a-z A-Z 0-9 . _ - are allowed, "
-                "but not . or ..",
+                f"{name!r} cannot name a topic: 1 to {LONGEST_NAME} of a-z A-Z 0-9 . _ - are allowed, but not . or ..",
                 ErrorCode.INVALID_TOPIC_EXCEPTION,
             )
         if name in self._by_name:
