@@ -80,8 +80,7 @@ def refusal(request: Any, version: int, code: ErrorCode, settings: GroupSettings
     if isinstance(request, _NEEDS_GROUP_ID) and not request.group_id:
         code = ErrorCode.INVALID_GROUP_ID
     elif isinstance(request, JoinGroupRequest) and not (
-        settings.group_min_session_timeout_ms <= request.session_timeout_ms <=
-        settings.group_max_session_timeout_ms
+        settings.group_min_session_timeout_ms <= request.session_timeout_ms <= settings.group_max_session_timeout_ms
     ):
         code = ErrorCode.INVALID_SESSION_TIMEOUT
     elif isinstance(request, HeartbeatRequest) and code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
@@ -142,8 +141,7 @@ def _offset_fetch(request: OffsetFetchRequest, _version: int, code: ErrorCode) -
         # Consumers before 3.9 give up at 15 here, and look for the coordinator again at 16.
         code = ErrorCode.NOT_COORDINATOR
     return OffsetFetchResponse(
-        groups=[OffsetFetchResponseGroup(group_id=group.group_id, error_code=code) for group in
-        request.groups]
+        groups=[OffsetFetchResponseGroup(group_id=group.group_id, error_code=code) for group in request.groups]
     )
 
 
