@@ -83,6 +83,13 @@ async def beating(world: World, *members: Member, every: float = 1.0) -> AsyncIt
         nursery.cancel_scope.cancel()
 
 
+async def start_in_order(*members: Member, version: int = 9) -> None:
+    """Send each one's JoinGroup once the one before is held, so that the first leads a new group."""
+    for member in members:
+        call = await member.start_join(version=version)
+        assert await call.parked()
+
+
 async def state_of(world: World, group: str) -> str:
     """The group's state as DescribeGroups tells it."""
     return (await (await world.client()).describe(group)).group_state

@@ -12,6 +12,7 @@ from tests.scenarios.steps import (
     assert_sync_refused,
     beating,
     generation_of_next,
+    start_in_order,
     state_of,
 )
 from wire.errors import ErrorCode
@@ -74,7 +75,7 @@ async def test_c4_a_static_newcomer_joins_in_one_step(world: World):
 async def test_c5_the_leader_sees_instance_ids_from_version_5_on(world: World, leaders_version: int):
     group = world.group()
     leader = await world.member(group)
-    await leader.start_join(version=leaders_version)
+    await start_in_order(leader, version=leaders_version)
     static = await world.member(group, instance="i1")
     await static.start_join()
     answer = await leader.finish_join()

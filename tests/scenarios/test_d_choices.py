@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from tests.scenarios.harness import Member, World, settle
-from tests.scenarios.steps import Stopwatch, assert_refused, assert_sync_refused, beating, state_of
+from tests.scenarios.steps import Stopwatch, assert_refused, assert_sync_refused, beating, start_in_order, state_of
 from wire.errors import ErrorCode
 
 
@@ -16,8 +16,7 @@ async def vote(world: World, *lists: tuple[str, ...]) -> list[Member]:
         await world.member(group, protocols=[(name, f"{number} {name}".encode()) for name in names])
         for number, names in enumerate(lists)
     ]
-    for member in members:
-        await member.start_join()
+    await start_in_order(*members)
     answers = [await member.finish_join() for member in members]
     chosen = members[0].protocol_name
     assert {member.protocol_name for member in members} == {chosen}
@@ -94,7 +93,7 @@ async def test_d39_a_lost_connection_is_no_leave(world: World):
 async def test_d40_who_was_lost_goes_one_session_after_the_completion(world: World):
     member = await world.stable1(world.group())
     lost = await world.member(member.group, session=6_000)
-    await lost.start_join()
+    await start_in_order(lost)
     await lost.client.aclose()
     watch = Stopwatch(world)
     await watch.until(2)
@@ -115,7 +114,7 @@ async def test_d40_who_was_lost_goes_one_session_after_the_completion(world: Wor
 async def test_d41_old_and_new_versions_mix(world: World):
     group = world.group()
     old, new = await world.member(group), await world.member(group)
-    await old.start_join(version=3)
+    await start_in_order(old, version=3)
     await new.start_join(version=9)
     answer = await old.finish_join()
     assert (answer.protocol_type, answer.protocol_name, len(answer.members)) == (None, "range", 2)

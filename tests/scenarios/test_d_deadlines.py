@@ -10,6 +10,7 @@ from tests.scenarios.steps import (
     beating,
     generation_of_next,
     skip_if_long,
+    start_in_order,
     state_of,
 )
 from wire.errors import ErrorCode
@@ -34,7 +35,7 @@ async def test_d21_who_does_not_rejoin_in_time_is_out(world: World):
 async def test_d22_a_leader_that_does_not_rejoin_is_replaced(world: World):
     leader, follower = await world.stable2(world.group(), rebalance=4_000)
     third = await world.member(leader.group, rebalance=4_000)
-    await third.start_join()
+    await start_in_order(third)
     await follower.start_join()
     async with beating(world, leader):
         await follower.finish_join()
@@ -56,7 +57,7 @@ async def test_d23_the_longest_rebalance_timeout_counts(world: World):
     await settle([first, second])
     third = await world.member(group, rebalance=1_000)
     watch = Stopwatch(world)
-    await third.start_join()
+    await start_in_order(third)
     await first.start_join()
     async with beating(world, second):
         await third.finish_join()

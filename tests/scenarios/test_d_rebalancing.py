@@ -5,7 +5,7 @@ from dataclasses import replace
 import trio
 
 from tests.scenarios.harness import Member, World, settle, sub
-from tests.scenarios.steps import Stopwatch, assert_sync_refused, beating, generation_of_next, state_of
+from tests.scenarios.steps import Stopwatch, assert_sync_refused, beating, generation_of_next, start_in_order, state_of
 from wire.errors import ErrorCode
 
 CHANGED = [("range", sub("u"))]
@@ -113,8 +113,7 @@ async def test_d5_a_join_sent_again_does_not_shorten_or_lengthen_the_delay(world
 async def test_d6_the_leader_gets_the_list_and_everybody_the_rest(world: World):
     group = world.group()
     members = [await world.member(group) for _ in range(3)]
-    for member in members:
-        await member.start_join()
+    await start_in_order(*members)
     answers = {member.id: await member.finish_join() for member in members}
     assert members[0].leads, "the first to join leads a new group"
     leader, *followers = members
@@ -344,8 +343,7 @@ async def test_d44_all_leave_during_the_initial_delay(world: World):
     group = world.group()
     members = [await world.member(group) for _ in range(2)]
     watch = Stopwatch(world)
-    for member in members:
-        await member.start_join(version=9)
+    await start_in_order(*members)
     client = await world.client()
     for member in members:
         assert (await client.leave(group, member.id)).members[0].error_code == 0
