@@ -1,0 +1,77 @@
+"""Fixtures: a server in its own process for each module, a group and an admin client for each test."""
+
+import uuid
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+from kafka import KafkaAdminClient
+
+from integration.members import Group
+from integration.processes import ProcessMember
+from integration.server import Server
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
+    """A server with quick settings, shared by the module's tests: each uses groups of its own."""
+    running = Server(tmp_path_factory.mktemp("server") / "log")
+    yield running
+    running.close()
+
+
+@pytest.fixture
+def start_server(tmp_path) -> Iterator[Callable[..., Server]]:
+    """Start servers for one test: `start_server(settings={"group.max.size": 2})`."""
+    started: list[Server] = []
+
+    def start(**arguments: Any) -> Server:
+        started.append(Server(tmp_path / f"log-{len(started)}", **arguments))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.close()
+
+
+@pytest.fixture
+def new_group() -> Iterator[Callable[[Server], Group]]:
+    """Make groups; their members are closed when the test is over, before the server is."""
+    made: list[Group] = []
+
+    def make(server: Server) -> Group:
+        made.append(Group(server.bootstrap, f"group-{uuid.uuid4().hex[:8]}"))
+        return made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+@pytest.fixture
+def group(server, new_group) -> Group:
+    """A group on the module's server."""
+    return new_group(server)
+
+
+@pytest.fixture
+def new_process() -> Iterator[Callable[..., ProcessMember]]:
+    """Start members in processes of their own: `new_process(group, "t", client_id="p")`."""
+    started: list[ProcessMember] = []
+
+    def start(group: Group, topic: str, **config: Any) -> ProcessMember:
+        started.append(ProcessMember(group.bootstrap, group.id, topic, **config))
+        return started[-1]
+
+    yield start
+    for each in started:
+        each.thaw()
+        each.kill()
+
+
+@pytest.fixture
+def admin(server) -> Iterator[KafkaAdminClient]:
+    """An operator's client."""
+    client = KafkaAdminClient(bootstrap_servers=server.bootstrap)
+    yield client
+    client.close()
