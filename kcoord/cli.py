@@ -175,6 +175,7 @@ async def _serve_until_signal(config: Config, log_format: str, log_level: str) -
                 bound = ", ".join(str(address) for address in running.addresses)
                 print(f"kcoord is listening on {bound}", flush=True)
                 async for _ in signals:
+                    await running.stop()
                     nursery.cancel_scope.cancel()
                     break
     except* CannotListen as group:

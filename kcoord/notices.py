@@ -61,6 +61,15 @@ class BugFound:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class HandlerFailed:
+    """Answering a request failed by a bug; its connection is closed. Please report it."""
+
+    host: str
+    port: int
+    traceback: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TopicCreated:
     """A topic came into being; `why` says at whose wish."""
 

@@ -14,6 +14,9 @@ from kcoord.store.base import Store, UnknownStore, open_store
 
 __all__ = ["CannotListen", "Running", "UnknownStore", "serve"]
 
+LAST_WORDS = 0.1
+"""Seconds that are left for answers when the server stops."""
+
 
 @dataclass(frozen=True, slots=True)
 class Running:
@@ -34,6 +37,15 @@ class Running:
     def connections(self) -> int:
         """How many connections there are."""
         return len(self._connections)
+
+    async def stop(self) -> None:
+        """Send away who waits, with NOT_COORDINATOR, as a broker does that shuts down; then cancel `serve`.
+
+        Takes a moment, in which those answers leave; a client that does not read is not waited for.
+        """
+        for shard in self.broker.shards:
+            shard.stop()
+        await trio.sleep(LAST_WORDS)
 
     async def attach(
         self,
@@ -60,7 +72,8 @@ async def serve(
     `store` is used, and left open, instead of the one that the configuration names. `on_note` is told
     everything that happens, from the start. Raises CannotListen and UnknownStore, before anything else was done.
 
-    Stopping closes the connections at once, whatever waits on them, as a broker that goes away does.
+    Cancelling closes the connections at once, whatever waits on them; `Running.stop` before it is what a broker
+    does that is shut down.
     """
     own_store = open_store(config.store) if store is None else None
     clock = Clock()

@@ -94,6 +94,7 @@ class Status(Enum):
     LOADING = "loading"
     FAILED = "could not be loaded, is tried again"
     LOST = "taken over by another server"
+    STOPPED = "the server stops"
 
 
 class Shard:
@@ -161,6 +162,15 @@ class Shard:
         slot = self.begin(context, request)
         return slot.response if slot.response is not None else await slot.wait()
 
+    def stop(self) -> None:
+        """Serve no longer, as when the server goes away: who waits, and who comes from now on, gets NOT_COORDINATOR.
+
+        What was decided before is still made durable and answered, as long as `run` runs.
+        """
+        if self.status is Status.SERVING:
+            self._settle(self._coordinator.unload(self._time.now()))
+        self.status = Status.STOPPED
+
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Load the partition, then write and keep time until cancelled. Started once loading was tried."""
         forget = self._time.on_advance(self._time_moved)
@@ -169,7 +179,7 @@ class Shard:
             while True:
                 if self.status is Status.LOST:
                     await trio.sleep_forever()
-                elif self.status is not Status.SERVING:
+                elif self.status not in (Status.SERVING, Status.STOPPED):
                     await self._load()
                 elif self._queue:
                     await self._write()
@@ -243,7 +253,8 @@ class Shard:
             self._answer(token, error_response(token.request, token.version, code))
         if self.status is Status.SERVING:
             self._release(self._coordinator.unload(self._time.now()))
-        self.status = Status.LOST if isinstance(error, Fenced) else Status.LOADING
+        if self.status is not Status.STOPPED:
+            self.status = Status.LOST if isinstance(error, Fenced) else Status.LOADING
         self._tell([WriteFailed(partition=self.partition, why=str(error), error=code.name, requests=len(failed))])
         if self.status is Status.LOST:
             self._tell([PartitionLost(partition=self.partition, why=str(error))])

@@ -8,6 +8,7 @@ Between two bytes from the client a request costs no task switch of its own: thi
 second are decided.
 """
 
+import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -21,7 +22,7 @@ from kcoord.apis.api_versions import unsupported
 from kcoord.broker import Broker, Endpoint
 from kcoord.core.outcome import Context
 from kcoord.net.addresses import java_host
-from kcoord.notices import AnswerUnsendable, ConnectionClosed, RequestUnreadable
+from kcoord.notices import AnswerUnsendable, ConnectionClosed, HandlerFailed, RequestUnreadable
 from wire.codec import reader
 from wire.errors import Unsendable, Unsupported, WireError
 from wire.frame import FrameBuffer
@@ -100,6 +101,10 @@ class Connection:
             self._broker.tell(RequestUnreadable(host=self.host, port=self.port, why=str(error)))
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             self.why = "the client broke it off"
+        except Exception as bug:  # noqa: BLE001 - nobody else's connection may suffer for a bug
+            self.why = "a bug"
+            trace = "".join(traceback.format_exception(bug))
+            self._broker.tell(HandlerFailed(host=self.host, port=self.port, traceback=trace))
         finally:
             await trio.aclose_forcefully(self._stream)
             self._broker.tell(ConnectionClosed(host=self.host, port=self.port, why=self.why, requests=self.requests))

@@ -27,6 +27,7 @@ _LEVEL_OF: Mapping[type, str] = MappingProxyType(
         notices.WriteFailed: "error",
         notices.PartitionLost: "error",
         notices.BugFound: "error",
+        notices.HandlerFailed: "error",
         notices.ConnectionClosed: "debug",
         notices.RequestUnreadable: "warning",
         notices.AnswerUnsendable: "error",

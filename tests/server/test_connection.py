@@ -5,7 +5,8 @@ import struct
 import pytest
 import trio
 
-from kcoord.notices import AnswerUnsendable, ConnectionRefused, RequestUnreadable
+from kcoord.apis import BY_KEY
+from kcoord.notices import AnswerUnsendable, ConnectionRefused, HandlerFailed, RequestUnreadable
 from tests.server.client import find, heartbeat, join, stable_member
 from tests.server.conftest import start, without_sockets
 from wire.header import read_response, request_frame
@@ -287,3 +288,19 @@ async def test_the_clients_address_is_shown_as_java_shows_it(autojump_clock, ser
     await stable_member(client, "g")
     described = await client.call(DescribeGroupsRequest(groups=["g"]), 5)
     assert described.groups[0].members[0].client_host == shown
+
+
+async def test_a_bug_in_a_handler_costs_its_connection_and_nothing_else(autojump_clock, server, monkeypatch):
+    async def broken(_call, _request):
+        raise KeyError("no such thing")
+
+    other = server.connect()
+    assert (await other.call(heartbeat("g", 1, "m"), 4)).error_code == 25
+    with monkeypatch.context() as patched:
+        patched.setattr(BY_KEY[10], "handle", broken)
+        client = server.connect()
+        await client.send(find("g"), 0)
+        assert await client.is_closed()
+    assert (await other.call(heartbeat("g", 1, "m"), 4)).error_code == 25
+    (found,) = server.seen(HandlerFailed)
+    assert "no such thing" in found.traceback

@@ -516,3 +516,32 @@ async def test_who_waits_on_the_clock_can_stop_doing_so(mock_clock):
     clock.advance(1)
     assert calls == [1]
     assert isinstance(mock_clock, MockClock)
+
+
+async def test_a_shard_that_stops_sends_everybody_away(autojump_clock, nursery):
+    bench = await bench_with(nursery)
+    member = await bench.stable("g")
+    other = (await bench.shard.submit(V5, join("parked"))).member_id
+    parked = bench.shard.begin(V5, join("parked", other))
+    with bench.store.hold():
+        written = bench.shard.begin(V5, commit("h", 4))
+        bench.shard.stop()
+        await wait_all_tasks_blocked()
+        assert written.response is None
+    assert commit_error(await written.wait()) == 0
+    answer = await parked.wait()
+    assert (answer.error_code, answer.member_id) == (16, other)
+    assert (await bench.shard.submit(V5, heartbeat("g", 1, member))).error_code == 16
+    await trio.sleep(3600)
+    bench.shard.stop()
+    assert (await bench.shard.submit(V5, heartbeat("g", 1, member))).error_code == 16
+
+
+async def test_a_shard_that_stops_stays_so_though_its_last_write_fails(autojump_clock, nursery):
+    bench = await bench_with(nursery)
+    bench.store.failures.append(StoreError("full", ErrorCode.KAFKA_STORAGE_ERROR))
+    written = bench.shard.begin(V5, commit("h", 4))
+    bench.shard.stop()
+    assert commit_error(await written.wait()) == 16
+    await trio.sleep(60)
+    assert (await bench.shard.submit(V5, heartbeat("g", 1, "m"))).error_code == 16
