@@ -5,6 +5,8 @@ fetched epoch (KIP-595); v13 topic ids (KIP-516); v15 replica state (KIP-903); v
 v17 directory id (KIP-853); v18 high watermark (KIP-1166).
 """
 
+from uuid import UUID
+
 import trio
 
 from kcoord.apis.api import Api, Call
@@ -38,31 +40,39 @@ async def fetch(call: Call, request: FetchRequest) -> FetchResponse:
     if request.session_epoch not in FULL_FETCH_EPOCHS:
         return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
-        return _all_failed(request)
+        return _all_failed(call.context.version, request)
     aborted: list[AbortedTransaction] | None = [] if request.isolation_level == READ_COMMITTED else None
     responses: list[FetchableTopicResponse] = []
+    seen: set[tuple[str | UUID, int]] = set()
     readable = failed = 0
     for asked in request.topics:
         topic = _find(call, asked)
-        entry = FetchableTopicResponse(topic=asked.topic, topic_id=asked.topic_id)
         for each in asked.partitions:
+            place = (asked.topic or asked.topic_id, each.partition)
+            if place in seen:
+                continue
+            seen.add(place)
             partition = None if topic is None else topic.partition(each.partition)
             if partition is None:
                 by_id = call.context.version >= TOPIC_IDS_SINCE and topic is None
                 unknown = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-                entry.partitions.append(_error(each, unknown, []))
-                continue
-            readable += 1
-            error = _check(partition, each)
-            if error is ErrorCode.NONE:
-                entry.partitions.append(_nothing(partition, aborted))
+                found = _error(each, unknown, [])
             else:
-                failed += 1
-                entry.partitions.append(_error(each, error, aborted))
-        responses.append(entry)
+                readable += 1
+                error = _check(partition, each)
+                failed += error is not ErrorCode.NONE
+                found = _nothing(partition, aborted) if error is ErrorCode.NONE else _error(each, error, None)
+            _entry(responses, asked).append(found)
     if readable and not failed and request.min_bytes > 0 and request.max_wait_ms > 0:
         await trio.sleep(request.max_wait_ms / 1000)
     return FetchResponse(responses=responses)
+
+
+def _entry(responses: list[FetchableTopicResponse], asked: FetchTopic) -> list[PartitionData]:
+    """Return where the next partition of that topic goes: with the last one, if that is the same topic's."""
+    if not responses or (responses[-1].topic, responses[-1].topic_id) != (asked.topic, asked.topic_id):
+        responses.append(FetchableTopicResponse(topic=asked.topic, topic_id=asked.topic_id))
+    return responses[-1].partitions
 
 
 def _find(call: Call, asked: FetchTopic) -> Topic | None:
@@ -75,12 +85,13 @@ def _find(call: Call, asked: FetchTopic) -> Topic | None:
 def _check(partition: Partition, asked: FetchPartition) -> ErrorCode:
     """Return the error that reading would meet: the wrong leader, or a place where the log is not.
 
-    A last fetched epoch that this log never had leaves no common offset to go on from (KIP-595).
+    Epochs below 0 stand for none (`FetchRequest.optionalEpoch`). A last fetched epoch that this log never had leaves
+    no common offset to go on from (KIP-595).
     """
-    error = check_leader_epoch(partition, asked.current_leader_epoch)
+    error = check_leader_epoch(partition, max(asked.current_leader_epoch, NO_EPOCH))
     if error is not ErrorCode.NONE:
         return error
-    known_epoch = asked.last_fetched_epoch in (NO_EPOCH, partition.leader_epoch)
+    known_epoch = asked.last_fetched_epoch <= NO_EPOCH or asked.last_fetched_epoch == partition.leader_epoch
     if not known_epoch or not partition.log_start_offset <= asked.fetch_offset <= partition.high_watermark:
         return ErrorCode.OFFSET_OUT_OF_RANGE
     return ErrorCode.NONE
@@ -97,9 +108,11 @@ def _nothing(partition: Partition, aborted: list[AbortedTransaction] | None) -> 
     )
 
 
-def _all_failed(request: FetchRequest) -> FetchResponse:
-    """Return the answer where the request itself cannot be: the error on top and on each partition."""
+def _all_failed(version: int, request: FetchRequest) -> FetchResponse:
+    """Return the answer where the request itself cannot be: the error on top, and by name on each partition."""
     error = ErrorCode.UNKNOWN_SERVER_ERROR
+    if version >= TOPIC_IDS_SINCE:
+        return FetchResponse(error_code=error)
     return FetchResponse(
         error_code=error,
         responses=[

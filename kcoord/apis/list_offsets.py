@@ -51,6 +51,8 @@ async def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsRe
                     continue
                 refused.add(place)
                 found = _error(each, ErrorCode.INVALID_REQUEST)
+            elif has_no_meaning(call.context.version, each.timestamp):
+                found = _error(each, ErrorCode.UNSUPPORTED_VERSION)
             elif partition is None:
                 found = _error(each, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             else:
@@ -59,14 +61,17 @@ async def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsRe
     return ListOffsetsResponse(topics=list(topics.values()))
 
 
+def has_no_meaning(version: int, timestamp: int) -> bool:
+    """Whether a timestamp is one of those that stand for a place, but not in this version."""
+    return timestamp < 0 and version < SPECIAL_SINCE.get(timestamp, version + 1)
+
+
 def _look_up(version: int, partition: Partition, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
     """Answer for one partition; without records, no point in time is found and only its ends are.
 
     Both ends carry the epoch in which the leader began, as in Kafka's epoch cache; nothing is tiered.
     """
     timestamp = asked.timestamp
-    if timestamp < 0 and version < SPECIAL_SINCE.get(timestamp, version + 1):
-        return _error(asked, ErrorCode.UNSUPPORTED_VERSION)
     error = check_leader_epoch(partition, asked.current_leader_epoch)
     if error is not ErrorCode.NONE:
         return _error(asked, error)

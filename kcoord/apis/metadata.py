@@ -6,6 +6,7 @@ operations (KIP-430); v9 flexible (KIP-482); v10 topic ids in the answer; v11 no
 topics by id (KIP-516); v13 top-level error (KIP-1102).
 """
 
+from contextlib import suppress
 from uuid import UUID
 
 from kcoord.apis.api import Api, Call
@@ -130,17 +131,16 @@ def described(call: Call, topic: Topic) -> MetadataResponseTopic:
 def missing(call: Call, name: str, may_create: bool) -> MetadataResponseTopic:
     """Return the entry of a topic that does not exist, and create it if that is wished.
 
-    The answer is the same in both cases, and the client asks again: in Kafka it is given while the controller
-    is still at work. Internal topics come into being by themselves or not at all.
+    The answer is the same in both cases, and the client asks again: in Kafka it is given while the controller is
+    still at work, and it says nothing of a name that the controller refuses. Internal topics come into being by
+    themselves or not at all.
     """
     error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if not is_legal_name(name):
         error = ErrorCode.INVALID_TOPIC_EXCEPTION
     elif may_create and name not in INTERNAL_TOPICS:
-        try:
+        with suppress(TopicRefused):
             call.broker.create_topic(name, call.broker.config.num_partitions, "a client asked for it")
-        except TopicRefused as refusal:
-            error = refusal.code
     return MetadataResponseTopic(name=name, error_code=error, is_internal=name in INTERNAL_TOPICS)
 
 

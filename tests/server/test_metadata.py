@@ -118,8 +118,9 @@ async def test_the_longest_legal_name_is_legal(autojump_clock, server):
 async def test_a_name_that_collides_is_not_created(autojump_clock, server):
     client = server.connect()
     await client.call(named("a.b"), 4)
-    (topic,) = (await client.call(named("a_b"), 4)).topics
-    assert topic.error_code == 17
+    for _ in range(2):
+        (topic,) = (await client.call(named("a_b"), 4)).topics
+        assert topic.error_code == 3
     (topic,) = (await client.call(named("a.b"), 4)).topics
     assert topic.error_code == 0
 
