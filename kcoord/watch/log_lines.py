@@ -37,6 +37,9 @@ _LEVEL_OF: Mapping[type, str] = MappingProxyType(
 )
 """How loud a note is; those that are not named are plain news: info."""
 
+LISTED_AT_MOST = 20
+"""How many members one line names: a large group's ids would fill hundreds of kilobytes at each rebalance."""
+
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
@@ -74,6 +77,13 @@ def log_lines(log_format: str, level: str, file: TextIO) -> Callable[[object], N
             shape = shapes[kind] = (number, _WORD.sub("_", kind.__name__).lower(), names)
         number, event, names = shape
         if number >= lowest:
-            logger.log(number, event, **{name: getattr(note, name) for name in names})
+            logger.log(number, event, **{name: shortened(getattr(note, name)) for name in names})
 
     return write
+
+
+def shortened(value: object) -> object:
+    """Return a long list of members with its beginning and how many more there are; anything else as it is."""
+    if isinstance(value, tuple) and len(value) > LISTED_AT_MOST:
+        return (*value[:LISTED_AT_MOST], f"and {len(value) - LISTED_AT_MOST} more")
+    return value

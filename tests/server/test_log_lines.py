@@ -57,6 +57,17 @@ def test_the_console_has_no_colours_where_nobody_sees_them():
     assert "\x1b" not in line
 
 
+def test_a_large_group_does_not_fill_the_log():
+    written = io.StringIO()
+    write = log_lines("json", "info", written)
+    for size in (20, 3000):
+        members = tuple(f"m{number}" for number in range(size))
+        write(notes.GenerationFormed(group="g", generation=1, protocol="range", leader="m0", members=members))
+    whole, short = (json.loads(line)["members"] for line in written.getvalue().splitlines())
+    assert whole == [f"m{number}" for number in range(20)]
+    assert short == [*whole, "and 2980 more"]
+
+
 def test_an_unknown_level_is_a_mistake():
     with pytest.raises(KeyError):
         log_lines("json", "loud", io.StringIO())
