@@ -77,7 +77,7 @@ async def test_k3_a_full_group_takes_nobody(make_world: MakeWorld, instance: str
         described = await leader.client.describe(leader.group)
         assert (described.group_state, len(described.members)) == ("Stable", 2)
         await follower.client.leave(follower.group, follower.id)
-        await third.start_join()
+        assert await (await third.start_join()).parked()
         await leader.start_join()
         for member in (leader, third):
             await member.finish_join()
