@@ -7,6 +7,15 @@ from wire.messages.api_versions import (
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
+from wire.messages.create_topics import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreatableTopicConfigs,
+    CreatableTopicResult,
+    CreateTopicsRequest,
+    CreateTopicsResponse,
+)
 from wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
 from wire.messages.describe_groups import (
     DescribedGroup,
@@ -90,6 +99,7 @@ REQUESTS: dict[int, type[Message]] = {
     cls.API_KEY: cls
     for cls in (
         ApiVersionsRequest,
+        CreateTopicsRequest,
         DeleteGroupsRequest,
         DescribeGroupsRequest,
         FetchRequest,
@@ -115,6 +125,13 @@ __all__ = [
     "ApiVersionsRequest",
     "ApiVersionsResponse",
     "Coordinator",
+    "CreatableReplicaAssignment",
+    "CreatableTopic",
+    "CreatableTopicConfig",
+    "CreatableTopicConfigs",
+    "CreatableTopicResult",
+    "CreateTopicsRequest",
+    "CreateTopicsResponse",
     "DeletableGroupResult",
     "DeleteGroupsRequest",
     "DeleteGroupsResponse",
