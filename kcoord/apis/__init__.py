@@ -2,6 +2,7 @@
 
 from kcoord.apis import (
     api_versions,
+    create_topics,
     delete_groups,
     describe_groups,
     fetch,
@@ -33,6 +34,7 @@ APIS: tuple[Api, ...] = (
     describe_groups.API,
     list_groups.API,
     api_versions.API,
+    create_topics.API,
     delete_groups.API,
     offset_delete.API,
 )

@@ -86,27 +86,34 @@ class Catalog:
         """Return the topic of that id, or None; the zero id names none."""
         return self._by_id.get(topic_id)
 
-    def create(self, name: str, partitions: int, topic_id: UUID) -> Topic:
-        """Create a topic with so many partitions (1 and up) under a fresh, non-zero id.
+    def check_name(self, name: str) -> None:
+        """Raise TopicRefused if no topic can be created under that name now.
 
-        Raises TopicRefused: INVALID_TOPIC_EXCEPTION for an illegal name and for one that differs from
-        another's only in `.` and `_` (metric names would collide, Apache Kafka `Topic.hasCollision`),
-        TOPIC_ALREADY_EXISTS, INVALID_PARTITIONS.
+        INVALID_TOPIC_EXCEPTION for an illegal name and for one that differs from another's only in `.` and `_`
+        (metric names would collide, Apache Kafka `Topic.hasCollision`), TOPIC_ALREADY_EXISTS. What the message
+        quotes is short, whatever a client sends for a name.
         """
         if not is_legal_name(name):
+            what = repr(name) if len(name) <= LONGEST_NAME else f"a text of {len(name)} characters"
             raise TopicRefused(
-                f"{name!r} cannot name a topic: 1 to {LONGEST_NAME} of a-z A-Z 0-9 . _ - are allowed, but not . or ..",
+                f"{what} cannot name a topic: 1 to {LONGEST_NAME} of a-z A-Z 0-9 . _ - are allowed, but not . or ..",
                 ErrorCode.INVALID_TOPIC_EXCEPTION,
             )
         if name in self._by_name:
             raise TopicRefused(f"topic {name} exists already", ErrorCode.TOPIC_ALREADY_EXISTS)
-        collision_name = name.replace(".", "_")
-        other = self._by_collision_name.get(collision_name)
+        other = self._by_collision_name.get(name.replace(".", "_"))
         if other is not None:
             raise TopicRefused(
                 f"topic {name} would collide with topic {other.name}: they differ only in . and _",
                 ErrorCode.INVALID_TOPIC_EXCEPTION,
             )
+
+    def create(self, name: str, partitions: int, topic_id: UUID) -> Topic:
+        """Create a topic with so many partitions (1 and up) under a fresh, non-zero id.
+
+        Raises TopicRefused: as `check_name`, and INVALID_PARTITIONS.
+        """
+        self.check_name(name)
         if partitions < 1:
             raise TopicRefused(
                 f"topic {name} needs at least one partition, not {partitions}", ErrorCode.INVALID_PARTITIONS
@@ -115,6 +122,6 @@ class Catalog:
         assert topic_id != _ZERO_ID
         topic = Topic(name, topic_id, [Partition(index) for index in range(partitions)])
         self._by_name[name] = topic
-        self._by_collision_name[collision_name] = topic
+        self._by_collision_name[name.replace(".", "_")] = topic
         self._by_id[topic_id] = topic
         return topic

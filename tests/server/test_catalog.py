@@ -47,3 +47,25 @@ def test_what_cannot_be_created_is_not(name, partitions, code):
     assert caught.value.code is code
     assert len(catalog) == 1
     assert catalog.by_id(UUID(int=2)) is None
+
+
+def test_a_name_can_be_looked_at_without_creating():
+    catalog = Catalog()
+    catalog.check_name("t.x")
+    assert len(catalog) == 0
+    catalog.create("t.x", 1, UUID(int=1))
+    for name, code in (
+        ("t.x", ErrorCode.TOPIC_ALREADY_EXISTS),
+        ("t_x", ErrorCode.INVALID_TOPIC_EXCEPTION),
+        ("t/x", ErrorCode.INVALID_TOPIC_EXCEPTION),
+    ):
+        with pytest.raises(TopicRefused) as caught:
+            catalog.check_name(name)
+        assert caught.value.code is code
+
+
+@pytest.mark.parametrize(("name", "shown"), [("a\n", r"'a\n'"), ("x" * 30_000, "a text of 30000 characters")])
+def test_a_refusal_quotes_no_more_than_a_name_could_have(name, shown):
+    with pytest.raises(TopicRefused) as caught:
+        Catalog().check_name(name)
+    assert str(caught.value).startswith(f"{shown} cannot name a topic")
