@@ -290,6 +290,9 @@ def test_f1_f2_f3_f4_a_static_follower_restarts_unnoticed(driver):
     assert driver.join("g", "c2", member_id=s2, instance="i2").response == error_answer(9, 82, s2)
     assert driver.leave("g", (s2, "i2")).error == 82
     assert driver.heartbeat("g", s2, 1).error == 25
+    assert [(note.member, note.instance, note.request) for note in driver.noted(MemberFenced)] == [
+        (s2, "i2", request) for request in ("Heartbeat", "OffsetCommit", "SyncGroup", "JoinGroup", "LeaveGroup")
+    ]
     (note,) = driver.noted(StaticMemberReplaced)
     assert (note.replaced, note.member, note.instance) == (s2, new, "i2")
 

@@ -202,6 +202,13 @@ def test_j3_j4_whoever_claims_no_generation_may_commit_into_an_empty_group(drive
     assert driver.noted(OffsetsCommitted)[0].partitions == 1
 
 
+@pytest.mark.parametrize(("version", "error"), [(2, 22), (8, 22), (9, 69)])
+def test_j2_whoever_claims_a_generation_may_not_even_the_0th(driver, version, error):
+    assert driver.commit("g", {("t", 0): 5}, "m", 0, version).error == error
+    assert driver.commit("g", {("t", 0): 5}, "m", 3, version).error == error
+    assert driver.state("g") == "Dead"
+
+
 def test_j21_j22_metadata_is_measured_in_java_characters(driver):
     metadata = {"fits": "x" * 4096, "ü fits": "ü" * 4096, "long": "x" * 4097, "emoji": "😀" * 2049, "2048": "😀" * 2048}
     errors = {name: driver.commit(name, {("t", 0): 1}, metadata=text).error for name, text in metadata.items()}

@@ -93,6 +93,17 @@ def test_a_session_that_is_extended_a_thousand_times_takes_one_place():
     assert due(timers, 1009.0) == [("session", 1009.0)]
 
 
+def test_order_survives_when_the_heap_is_made_anew():
+    timers: Timers[str] = Timers()
+    for name, deadline in (("late", 900.0), ("later", 950.0)):
+        timers.set(name, deadline)
+    for turn in range(100):
+        timers.set("early", 800.0 - turn)
+    assert len(timers._heap) < 100
+    assert timers.next_deadline() == 701.0
+    assert [name for name, _ in due(timers, 999.0)] == ["early", "late", "later"]
+
+
 NAMES = st.sampled_from("abcd")
 MOMENTS = st.integers(0, 40).map(lambda quarters: quarters / 4)
 STEPS = st.lists(
