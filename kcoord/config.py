@@ -145,7 +145,7 @@ class Config:
         default=(),
     )
     store: str = _setting("Where groups and offsets are kept, as a URL; memory: forgets them.", default="memory:")
-    num_partitions: int = _setting("Partitions of a topic that is created by asking for it.", default=1, low=1)
+    num_partitions: int = _setting("Partitions of a topic that is created without saying how many.", default=1, low=1)
     auto_create_topics_enable: bool = _setting("Whether asking for a topic creates it.", default=True)
     socket_request_max_bytes: int = _setting(
         "The largest request in bytes; a larger one closes its connection.", default=104_857_600, low=1

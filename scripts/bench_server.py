@@ -79,9 +79,8 @@ def rates(port: str, floor_port: str, seconds: int, rounds: int) -> None:
 
 def groups_form(sizes: tuple[int, ...], rounds: int) -> None:
     """How long N members take to form a group, and to rebalance after one leaves; memory a member."""
-    print(
-        f"\n{'members':>8} {'form s':>8} {'rebalance s':>12} {'ms a member':>12} {'server cpu ms':>14} {'KiB a member':>13}"
-    )
+    titles = ("form s", "rebalance s", "ms a member", "server cpu ms", "KiB a member")
+    print(f"\n{'members':>8} {titles[0]:>8} {titles[1]:>12} {titles[2]:>12} {titles[3]:>14} {titles[4]:>13}")
     for size in sizes:
         measured: list[dict[str, float]] = []
         for _ in range(rounds):

@@ -18,7 +18,7 @@ from collections.abc import Iterable
 
 from kcoord.apis.api import Api, Call
 from kcoord.broker import random_id
-from kcoord.log.catalog import LONGEST_NAME, Catalog, TopicRefused
+from kcoord.log.catalog import LONGEST_NAME, METADATA_TOPIC, Catalog, TopicRefused
 from wire.errors import ErrorCode
 from wire.messages import (
     CreatableReplicaAssignment,
@@ -27,9 +27,6 @@ from wire.messages import (
     CreateTopicsRequest,
     CreateTopicsResponse,
 )
-
-METADATA_TOPIC = "__cluster_metadata"
-"""The log of Kafka's controllers, which is no topic for clients (Apache Kafka `Topic.CLUSTER_METADATA_TOPIC_NAME`)."""
 
 MOST_PARTITIONS = 10_000
 """In one request (Apache Kafka `ReplicationControlManager.MAX_PARTITIONS_PER_BATCH`)."""

@@ -10,7 +10,7 @@ from contextlib import suppress
 from uuid import UUID
 
 from kcoord.apis.api import Api, Call
-from kcoord.log.catalog import INTERNAL_TOPICS, Topic, TopicRefused, is_legal_name
+from kcoord.log.catalog import INTERNAL_TOPICS, METADATA_TOPIC, Topic, TopicRefused, is_legal_name
 from wire.errors import ErrorCode
 from wire.messages import (
     MetadataRequest,
@@ -138,7 +138,7 @@ def missing(call: Call, name: str, may_create: bool) -> MetadataResponseTopic:
     error = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     if not is_legal_name(name):
         error = ErrorCode.INVALID_TOPIC_EXCEPTION
-    elif may_create and name not in INTERNAL_TOPICS:
+    elif may_create and name not in INTERNAL_TOPICS and name != METADATA_TOPIC:
         with suppress(TopicRefused):
             call.broker.create_topic(name, call.broker.config.num_partitions, "a client asked for it")
     return MetadataResponseTopic(name=name, error_code=error, is_internal=name in INTERNAL_TOPICS)

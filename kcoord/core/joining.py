@@ -12,10 +12,11 @@ from kcoord.core.notes import (
     MemberIdHandedOut,
     MemberJoined,
     MemberRejoined,
+    PendingMemberExpired,
     StaticMemberReplaced,
 )
 from kcoord.core.outcome import Context
-from kcoord.core.rebalance import maybe_rebalance, prepare_rebalance, try_complete
+from kcoord.core.rebalance import maybe_rebalance, note_expired, prepare_rebalance, try_complete
 from kcoord.core.settings import NEW_MEMBER_JOIN_TIMEOUT_MS
 from kcoord.core.states import GroupState
 from kcoord.core.step import Step
@@ -77,8 +78,7 @@ def join_group(step: Step, token: object, context: Context, request: JoinGroupRe
             return
         group = create_group(step, request.group_id)
     if not has_room(group, request.member_id, settings.group_max_size):
-        step.cancel_session(group, request.member_id)
-        group.remove(request.member_id)
+        turn_away(step, group, request.member_id)
         refuse(step, join, ErrorCode.GROUP_MAX_SIZE_REACHED, "")
     elif not request.member_id:
         join_without_id(step, group, join)
@@ -105,6 +105,20 @@ def has_room(group: Group, member_id: str, limit: int) -> bool:
     if group.state is GroupState.PREPARING_REBALANCE:
         return (member is not None and member.parked_join is not None) or group.awaiting_joins < limit
     return member is not None or len(group.members) < limit
+
+
+def turn_away(step: Step, group: Group, member_id: str) -> None:
+    """Take an id out of the group for which there is no room; it may be that of a member that rejoined too late.
+
+    Whether the others have all joined now is not looked at, in Kafka neither: they wait for the join timer.
+    """
+    step.cancel_session(group, member_id)
+    pending = member_id in group.pending_joins
+    member = group.remove(member_id)
+    if member is not None:
+        note_expired(step, group, member, "rejoined when group.max.size others had")
+    elif pending:
+        step.note(PendingMemberExpired(group=group.group_id, member=member_id))
 
 
 def join_without_id(step: Step, group: Group, join: Join) -> None:

@@ -123,7 +123,7 @@ class MemberExpired(Note):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PendingMemberExpired(Note):
-    """An id that was handed out was not used within the session timeout of its request."""
+    """An id that was handed out is worth nothing any more: not used within the session timeout, or no room for it."""
 
     member: str
 

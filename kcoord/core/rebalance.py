@@ -93,7 +93,6 @@ def complete_join(step: Step, group: Group) -> None:
         set_phase_timer(step, group, "join", max(group.rebalance_timeout_ms, HOLD_OPEN_FLOOR_MS))
         return
     group.generation += 1
-    group.pending_syncs.clear()
     if not group.members:
         become_empty(step, group)
         return

@@ -11,6 +11,8 @@ OFFSETS_TOPIC = "__consumer_offsets"
 """The topic that holds the groups (Apache Kafka `Topic.GROUP_METADATA_TOPIC_NAME`)."""
 
 INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, "__transaction_state", "__share_group_state"})
+METADATA_TOPIC = "__cluster_metadata"
+"""The log of Kafka's controllers, which is no topic for clients (Apache Kafka `Topic.CLUSTER_METADATA_TOPIC_NAME`)."""
 """Names that are internal whether the topic exists or not (Apache Kafka `Topic.isInternal`)."""
 
 LONGEST_NAME = 249

@@ -115,6 +115,13 @@ async def test_the_longest_legal_name_is_legal(autojump_clock, server):
     assert topic.error_code == 0
 
 
+async def test_the_controllers_log_is_never_created(autojump_clock, server):
+    client = server.connect()
+    for _ in range(2):
+        (topic,) = (await client.call(named("__cluster_metadata"), 4)).topics
+        assert (topic.error_code, topic.is_internal) == (3, False)
+
+
 async def test_a_name_that_collides_is_not_created(autojump_clock, server):
     client = server.connect()
     await client.call(named("a.b"), 4)
