@@ -1,9 +1,9 @@
 """Everything that the README tells its reader to run, run.
 
 A block of shell is run line by line, a block of Python against the server of the first command, a block of TOML is
-the file that a later command names. Three things are put otherwise than they stand there: ports, so that a server that runs
-already is no trouble; `./scripts/test` alone, which would run this test again and only collects; and a block of text,
-which is output, and has to name events that exist.
+the file that a later command names. Three things are put otherwise than they stand there: ports, so that a server that
+runs already is no trouble; `./scripts/test` alone, which would run this test again and only collects; and a block of
+text, which is output, and has to name events that exist.
 """
 
 import contextlib
