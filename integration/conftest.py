@@ -1,6 +1,7 @@
 """Fixtures: a server in its own process for each module, a group and an admin client for each test."""
 
 import uuid
+import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -10,6 +11,18 @@ from kafka import KafkaAdminClient
 from integration.members import Group
 from integration.processes import ProcessMember
 from integration.server import Server
+
+FORSAKEN = "unclosed <socket.socket"
+"""kafka-python 3.0.12 leaves the socket of a connection that was refused to the garbage collector."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("filterwarnings", f"ignore:{FORSAKEN}:ResourceWarning")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_unconfigure() -> None:
+    warnings.filterwarnings("ignore", FORSAKEN, ResourceWarning)  # for the collection at the very end
 
 
 @pytest.fixture(scope="module")

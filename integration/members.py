@@ -12,7 +12,7 @@ from typing import Any
 
 from kafka import ConsumerRebalanceListener, KafkaConsumer, TopicPartition
 from kafka.coordinator.base import MemberState
-from kafka.errors import KafkaError
+from kafka.errors import KafkaConnectionError, KafkaError
 
 from integration.waiting import LIMIT, changed, eventually
 
@@ -25,9 +25,9 @@ A poll that ends between SyncGroup and its answer, in a rebalance that kafka-pyt
 topics or its subscription changed, leaves that member outside for ever: it no longer knows that it was joining. So
 members look topics up before they join (else they join twice), and tests that change subscriptions poll longer.
 """
-LONG_POLL_MS = 2_000
-CALM_POLLS = 4
-"""A group is settled when nothing has moved while each member polled that often."""
+LONG_POLL_MS = 1_000
+CALM_MS = 200
+"""A group is settled when nothing has moved for that long, in terms of what its members polled."""
 
 DEFAULTS: dict[str, Any] = {
     "enable_auto_commit": False,
@@ -207,10 +207,18 @@ class Member(ConsumerRebalanceListener):
                 except Exception as error:  # noqa: BLE001 - it is raised where it was asked for
                     future.set_exception(error)
         if self.polling and self._closing is None:
+            self._poll(consumer)
+        self._look(consumer)
+
+    def _poll(self, consumer: KafkaConsumer) -> None:
+        """Poll as an application does that outlives its server: kafka-python sometimes raises when none is there."""
+        try:
             records = consumer.poll(timeout_ms=self.poll_ms)
+        except KafkaConnectionError:
+            time.sleep(self.poll_ms / 1000)
+        else:
             assert not records, "nobody produces"
             self.polls += 1
-        self._look(consumer)
 
     def _look(self, consumer: KafkaConsumer) -> None:
         about = consumer.group_metadata()
@@ -288,7 +296,7 @@ class Group:
             eventually(
                 lambda: (
                     shares() != before
-                    or all(now.polls >= then + CALM_POLLS for now, then in zip(among, polls, strict=True))
+                    or all(now.polls > then + CALM_MS // now.poll_ms for now, then in zip(among, polls, strict=True))
                 ),
                 described,
             )
