@@ -179,7 +179,7 @@ class Config:
     )
     offsets_retention_minutes: int = _group_setting(
         "offsets_retention_minutes",
-        "How long offsets are kept after their group lost its last member.",
+        "How long offsets are kept after their group lost its last member or, if it never had any, after the commit.",
         low=1,
     )
     offsets_retention_check_interval_ms: int = _group_setting(

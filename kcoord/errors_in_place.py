@@ -40,6 +40,9 @@ from wire.messages import (
 _NULL_PROTOCOL_NAME_SINCE = 7
 """JoinGroup 7 made protocol_name nullable (KIP-559)."""
 
+_MANY_GROUPS_SINCE = 8
+"""OffsetFetch 8 asks for several groups (KIP-709)."""
+
 _GROUP_ERRORS = MappingProxyType(
     {
         ErrorCode.UNKNOWN_TOPIC_OR_PARTITION: ErrorCode.COORDINATOR_NOT_AVAILABLE,
@@ -68,6 +71,21 @@ def error_response(request: Any, version: int, code: ErrorCode) -> Any:
     Requests are those that the coordinator takes; OffsetFetch in its many-groups form.
     """
     return _PLACES[type(request)](request, version, code)
+
+
+def is_the_coordinators(request: Any) -> bool:
+    """Whether a request is one that the coordinator takes, and so has a place for any error."""
+    return type(request) in _PLACES
+
+
+def answer_in_place_of(request: Any, version: int) -> Any:
+    """Return what is sent where the true answer has no bytes: UNKNOWN_SERVER_ERROR, and as little else as can be.
+
+    That is an answer with an id in it that is longer than a string may be (Apache Kafka `KafkaApis.handleError`).
+    """
+    if isinstance(request, OffsetFetchRequest) and version < _MANY_GROUPS_SINCE:
+        return OffsetFetchResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR)
+    return error_response(request, version, ErrorCode.UNKNOWN_SERVER_ERROR)
 
 
 def refusal(request: Any, version: int, code: ErrorCode, settings: GroupSettings) -> Any:

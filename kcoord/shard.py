@@ -12,6 +12,7 @@ partition is loaded from the store, which knows what is true.
 import traceback
 from collections.abc import Callable, Iterable
 from contextlib import aclosing
+from dataclasses import dataclass
 from enum import Enum
 from math import inf
 from typing import Any, Protocol
@@ -21,6 +22,7 @@ import trio
 from kcoord.core.coordinator import Coordinator
 from kcoord.core.outcome import Context, Now, Outcome, Record
 from kcoord.core.settings import GroupSettings
+from kcoord.core.states import IllegalMove
 from kcoord.errors_in_place import error_response, group_error, refusal
 from kcoord.notices import (
     BugFound,
@@ -87,6 +89,26 @@ class Slot:
         return self.response
 
 
+@dataclass(frozen=True, slots=True)
+class Turn:
+    """An outcome with its records as the store takes them.
+
+    They are put into bytes in the turn that made them, where what cannot be is the bug of that turn.
+    """
+
+    outcome: Outcome
+    rows: list[Row]
+
+    @classmethod
+    def of(cls, outcome: Outcome) -> "Turn":
+        """Raises wire.errors.Unsendable for a record that has no bytes."""
+        rows = [
+            (encode_key(record.key), None if record.value is None else encode_value(record.value))
+            for record in outcome.records
+        ]
+        return cls(outcome, rows)
+
+
 class Status(Enum):
     """Whether there is a coordinator to ask, and if not, why."""
 
@@ -125,7 +147,7 @@ class Shard:
         self._commit_timeout = commit_timeout_ms / 1000
         self._coordinator = Coordinator(settings, new_id)
         self._epoch = 0
-        self._queue: list[Outcome] = []
+        self._queue: list[Turn] = []
         self._writing = False
         self._waiting: set[Slot] = set()
         self._nap = trio.CancelScope()
@@ -141,14 +163,14 @@ class Shard:
             slot.answer(refusal(request, context.version, code, self._settings))
             return slot
         try:
-            outcome = self._coordinator.handle(slot, context, request, self._time.now())
+            turn = Turn.of(self._coordinator.handle(slot, context, request, self._time.now()))
         except Exception as bug:  # noqa: BLE001 - a rule of Kafka's, see below
             # Kafka answers -1 for whatever a handler throws (`KafkaApis.handleError`), and the memory of a
             # coordinator that broke its own rules cannot be trusted with another request.
             slot.answer(error_response(request, context.version, ErrorCode.UNKNOWN_SERVER_ERROR))
             self._drop_memory(bug, type(request).__name__)
             return slot
-        self._settle(outcome)
+        self._settle(turn)
         if slot.response is None:
             self._waiting.add(slot)
         return slot
@@ -168,7 +190,7 @@ class Shard:
         What was decided before is still made durable and answered, as long as `run` runs.
         """
         if self.status is Status.SERVING:
-            self._settle(self._coordinator.unload(self._time.now()))
+            self._settle(Turn.of(self._coordinator.unload(self._time.now())))
         self.status = Status.STOPPED
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
@@ -192,12 +214,12 @@ class Shard:
 
     # What leaves, and when.
 
-    def _settle(self, outcome: Outcome) -> None:
-        if outcome.records or self._queue or self._writing:
-            self._queue.append(outcome)
+    def _settle(self, turn: Turn) -> None:
+        if turn.rows or self._queue or self._writing:
+            self._queue.append(turn)
             self._nap.cancel()
         else:
-            self._release(outcome)
+            self._release(turn.outcome)
         due = self._due()
         if due < self._nap_until:
             self._nap_until = due
@@ -222,11 +244,7 @@ class Shard:
     async def _write(self) -> None:
         """Make durable what has gathered, in one append, and let the answers go."""
         batch, self._queue = self._queue, []
-        rows: list[Row] = [
-            (encode_key(record.key), None if record.value is None else encode_value(record.value))
-            for outcome in batch
-            for record in outcome.records
-        ]
+        rows = [row for turn in batch for row in turn.rows]
         self._writing = True
         try:
             if rows:
@@ -238,15 +256,15 @@ class Shard:
         except StoreError as error:
             self._write_failed(error, batch)
         else:
-            for outcome in batch:
-                self._release(outcome)
+            for turn in batch:
+                self._release(turn.outcome)
         finally:
             self._writing = False
 
-    def _write_failed(self, error: StoreError, batch: list[Outcome]) -> None:
+    def _write_failed(self, error: StoreError, batch: list[Turn]) -> None:
         """Stop: what was decided since rests on records that are not there."""
         code = group_error(error.code)
-        failed = [reply.token for outcome in (*batch, *self._queue) for reply in outcome.replies]
+        failed = [reply.token for turn in (*batch, *self._queue) for reply in turn.outcome.replies]
         self._queue = []
         for token in failed:
             assert isinstance(token, Slot)
@@ -272,18 +290,22 @@ class Shard:
     # Loading.
 
     async def _load(self, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
-        """Read the partition until that works. Requests meanwhile: 14 at the first attempt, 16 after a failed one."""
+        """Read the partition until that works, or nobody wants it any more.
+
+        Requests meanwhile: 14 at the first attempt, 16 after a failed one.
+        """
         pause = RETRY_FIRST
         while True:
             try:
                 await self._load_once()
-            except (StoreError, WireError) as error:
-                self.status = Status.FAILED
+            except (StoreError, WireError, IllegalMove) as error:
+                if self.status is not Status.STOPPED:
+                    self.status = Status.FAILED
                 self._tell([LoadFailed(partition=self.partition, why=str(error), retry_in=pause)])
             if task_status is not trio.TASK_STATUS_IGNORED:
                 task_status.started()
                 task_status = trio.TASK_STATUS_IGNORED
-            if self.status is Status.SERVING:
+            if self.status in (Status.SERVING, Status.STOPPED):
                 return
             await trio.sleep(pause)
             pause = min(2 * pause, RETRY_MOST)
@@ -303,13 +325,15 @@ class Shard:
                     coordinator.apply(Record(key, decode_value(key, value_bytes)))
                 if rows % ROWS_A_TURN == 0:
                     await trio.lowlevel.checkpoint()
+        if self.status is Status.STOPPED:
+            return
         self._coordinator = coordinator
         self._nap_until = inf
         self.status = Status.SERVING
         self._tell([ShardLoaded(partition=self.partition, epoch=self._epoch, rows=rows)])
         if skipped:
             self._tell([RecordsSkipped(partition=self.partition, rows=skipped)])
-        self._settle(coordinator.loaded(self._time.now()))
+        self._settle(Turn.of(coordinator.loaded(self._time.now())))
 
     # Time.
 
@@ -325,22 +349,26 @@ class Shard:
     async def _keep_time(self) -> None:
         """Let everything happen that is due.
 
-        If the process stood still, heartbeats that came in time may lie unread in the sockets: they count
-        first.
+        What the clock was moved past happens at its own moment. Anything else happens now, however late: if the
+        process stood still, heartbeats that came in time may lie unread in the sockets, and they count first.
         """
         due = self._due()
-        if self._time.now().mono - max(due, self._moved_at) > LATE:
+        moved = due <= self._moved_at
+        if not moved and self._time.now().mono - due > LATE:
             await trio.sleep(LISTEN_FIRST)
             if self.status is not Status.SERVING:
                 return
         try:
             now = self._time.now()
-            # Two clocks apart by an offset may round differently; what trio calls due is due.
-            outcome = self._coordinator.advance(Now(max(now.mono, due), now.wall_ms))
+            if moved:
+                turn = Turn.of(self._coordinator.advance(now.back_at(self._moved_at)))
+            else:
+                # Two clocks apart by an offset may round differently; what trio calls due is due.
+                turn = Turn.of(self._coordinator.advance(Now(max(now.mono, due), now.wall_ms), late=True))
         except Exception as bug:  # noqa: BLE001 - as in `begin`
             self._drop_memory(bug, "a timer")
         else:
-            self._settle(outcome)
+            self._settle(turn)
         await trio.lowlevel.checkpoint()
 
     async def _sleep(self) -> None:

@@ -10,6 +10,25 @@ NULLABLE_PROTOCOL_NAME = 7
 """The JoinGroup version from which an error carries a null protocol name instead of an empty one (KIP-559)."""
 
 
+LONGEST_TEXT = 32_767
+"""Bytes of UTF-8 that a string may have on the wire and in a record."""
+
+
+def fits(*texts: str | None) -> bool:
+    """Whether these texts can be sent and stored.
+
+    What a client sends does fit, but an id that is built from it may not, nor may text that was no UTF-8: each
+    byte of that was replaced by a character of three.
+    """
+    most_bytes_a_character = 4
+    return all(
+        text is None
+        or len(text) <= LONGEST_TEXT // most_bytes_a_character
+        or len(text.encode("utf-8", "surrogatepass")) <= LONGEST_TEXT
+        for text in texts
+    )
+
+
 def no_protocol_name(version: int) -> str | None:
     """How a JoinGroup answer of this version says that there is no protocol; one that is named "" counts as none."""
     return None if version >= NULLABLE_PROTOCOL_NAME else ""

@@ -67,15 +67,17 @@ class Coordinator:
         RULES[type(request)](Step(self.tables, now, outcome), token, context, request)
         return outcome
 
-    def advance(self, now: Now) -> Outcome:
-        """Let everything happen that is due by `now`, in order, each at its own moment.
+    def advance(self, now: Now, *, late: bool = False) -> Outcome:
+        """Let everything happen that is due by `now`, in order.
 
-        A jump over many deadlines comes out as if time had passed through them one by one.
+        Each deadline has its effect at its own moment, so that a jump of a clock over many of them comes out as if
+        time had passed through them one by one. With `late` they have it at `now`: the clock did not jump, whoever
+        calls was held up, and a session that starts with an answer must not be over before the answer is read.
         """
         outcome = Outcome()
         while (due := self.tables.timers.pop_due(now.mono)) is not None:
             name, deadline = due
-            self._fire(name, Step(self.tables, now.back_at(deadline), outcome))
+            self._fire(name, Step(self.tables, now if late else now.back_at(deadline), outcome))
         return outcome
 
     def next_deadline(self) -> float | None:

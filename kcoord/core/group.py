@@ -84,7 +84,8 @@ class Member:
 class Group:
     """One classic group.
 
-    `state_timestamp` is the Unix time in ms of the last move, or -1 where an old record did not keep it.
+    `state_timestamp` is the Unix time in ms of the last move; -1 where an old record did not keep it, and that of the
+    commit where a commit brought the group into being.
     `subscribed_topics` is None while it cannot be known. `pending_joins` are ids handed out by MEMBER_ID_REQUIRED,
     `pending_syncs` members that have not sent SyncGroup in this generation.
     """

@@ -15,12 +15,16 @@ def java_string_hash(text: str) -> int:
     return value - 0x1_0000_0000 if value & 0x8000_0000 else value
 
 
-@lru_cache(maxsize=8192)
 def partition_for(group_id: str, partitions: int) -> int:
     """Return the number (0 and up) of the partition, of `partitions` in all, that holds the group.
 
-    Apache Kafka `Utils.abs(groupId.hashCode) % partitions`, where the absolute value of -2^31 is 0.
-    Producers use another hash, and clear the sign bit instead.
+    Apache Kafka `Utils.abs(groupId.hashCode) % partitions`, where the absolute value of -2^31 is 0. Producers use
+    another hash, and clear the sign bit instead.
     """
-    value = java_string_hash(group_id)
+    # Only names of usual length are remembered: a client chooses them, and memory is not a client's to fill.
+    value = _usual_hash(group_id) if len(group_id) <= USUAL_LENGTH else java_string_hash(group_id)
     return 0 if value == -0x8000_0000 else abs(value) % partitions
+
+
+USUAL_LENGTH = 256
+_usual_hash = lru_cache(maxsize=8192)(java_string_hash)

@@ -4,7 +4,7 @@ The order of the checks is Apache Kafka 4's (`GroupMetadataManager.classicGroupJ
 before anything about the group, the protocols before the membership.
 """
 
-from kcoord.core.answers import join_error, join_success, sync_error
+from kcoord.core.answers import fits, join_error, join_success, sync_error
 from kcoord.core.group import Group, Member, Parked, Protocols
 from kcoord.core.notes import (
     GroupCreated,
@@ -55,6 +55,13 @@ class Join:
         """Why the client says it joins (KIP-800)."""
         return self.request.reason or "not provided"
 
+    def can_be_kept_as(self, member_id: str) -> bool:
+        """Whether a member with this id could be stored and answered; Apache Kafka fails with -1 where it cannot."""
+        request = self.request
+        return fits(member_id, self.context.client_id, request.group_instance_id, request.protocol_type) and fits(
+            *(name for name, _ in self.protocols)
+        )
+
     def supported_by(self, group: Group) -> bool:
         """Whether the group can take a member with this type and these protocols."""
         return group.supports(self.request.protocol_type, (name for name, _ in self.protocols))
@@ -75,6 +82,9 @@ def join_group(step: Step, token: object, context: Context, request: JoinGroupRe
     if group is None:
         if request.member_id:
             refuse(step, join, ErrorCode.UNKNOWN_MEMBER_ID, request.member_id)
+            return
+        if not fits(request.group_id):
+            refuse(step, join, ErrorCode.UNKNOWN_SERVER_ERROR, "")
             return
         group = create_group(step, request.group_id)
     if not has_room(group, request.member_id, settings.group_max_size):
@@ -130,7 +140,9 @@ def join_without_id(step: Step, group: Group, join: Join) -> None:
     instance_id = request.group_instance_id
     prefix = context.client_id if instance_id is None else instance_id
     member_id = f"{prefix}-{step.tables.new_id()}"
-    if instance_id is not None and instance_id in group.static_members:
+    if not join.can_be_kept_as(member_id):
+        refuse(step, join, ErrorCode.UNKNOWN_SERVER_ERROR, "")
+    elif instance_id is not None and instance_id in group.static_members:
         replace_static_member(step, group, join, instance_id, member_id)
     elif instance_id is None and context.version >= MEMBER_ID_REQUIRED_SINCE:
         group.pending_joins.add(member_id)
@@ -152,7 +164,7 @@ def join_with_id(step: Step, group: Group, join: Join) -> None:
         refuse(step, join, ErrorCode.INCONSISTENT_GROUP_PROTOCOL, request.member_id)
         return
     if request.member_id in group.pending_joins:
-        if request.group_instance_id is not None:
+        if request.group_instance_id is not None or not join.can_be_kept_as(request.member_id):
             # No client does this: ids are only handed out to dynamic members. Apache Kafka throws here.
             refuse(step, join, ErrorCode.UNKNOWN_SERVER_ERROR, "")
         else:

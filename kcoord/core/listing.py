@@ -26,7 +26,7 @@ GROUP_TYPE = "classic"
 GROUP_OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11
 """What may be done with a group where nothing is forbidden: READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS
 (Apache Kafka `AclEntry.supportedOperations`)."""
-NOT_ASKED = -(2**31)
+JAVA_BLANKS = "".join(map(chr, range(0x21)))
 
 
 def describe_groups(step: Step, token: object, context: Context, request: DescribeGroupsRequest) -> None:
@@ -73,9 +73,10 @@ def describe(group: Group | None, group_id: str, context: Context) -> DescribedG
 def list_groups(step: Step, token: object, _context: Context, request: ListGroupsRequest) -> None:
     """List the groups of this partition that pass both filters; an empty filter lets everything pass.
 
-    State names are compared trimmed and without regard to case, type names without regard to case (KIP-518, KIP-848).
+    State names are compared without regard to case and without the blanks around them - what Java's `trim` takes for
+    blanks -, type names without regard to case (KIP-518, KIP-848).
     """
-    states = {name.strip().lower() for name in request.states_filter}
+    states = {name.strip(JAVA_BLANKS).lower() for name in request.states_filter}
     types = {name.lower() for name in request.types_filter}
     listed = [
         ListedGroup(

@@ -3,6 +3,7 @@
 Which topics and partitions exist is not the coordinator's business: it is asked about those that do.
 """
 
+from kcoord.core.answers import fits
 from kcoord.core.group import CONSUMER_PROTOCOL_TYPE, Group
 from kcoord.core.notes import GroupCreated, OffsetsCommitted, OffsetsDeleted
 from kcoord.core.outcome import Context, Record
@@ -83,7 +84,7 @@ def check_commit(step: Step, group: Group | None, context: Context, request: Off
     generation, member_id = request.generation_id_or_member_epoch, request.member_id
     if group is None:
         if generation < 0:
-            return ErrorCode.NONE
+            return ErrorCode.NONE if fits(request.group_id) else ErrorCode.UNKNOWN_SERVER_ERROR
         known = context.version >= GROUP_ID_NOT_FOUND_SINCE
         return ErrorCode.GROUP_ID_NOT_FOUND if known else ErrorCode.ILLEGAL_GENERATION
     if generation < 0 and group.state is GroupState.EMPTY:
@@ -105,7 +106,7 @@ def check_commit(step: Step, group: Group | None, context: Context, request: Off
 def commit_one(step: Step, request: OffsetCommitRequest, topic: str, one: OffsetCommitRequestPartition) -> ErrorCode:
     """Store one offset, unless its metadata is too long (counted as Java does, in UTF-16 code units)."""
     metadata = one.committed_metadata or ""
-    if utf16_length(metadata) > step.tables.settings.offset_metadata_max_bytes:
+    if utf16_length(metadata) > step.tables.settings.offset_metadata_max_bytes or not fits(metadata):
         return ErrorCode.OFFSET_METADATA_TOO_LARGE
     now_ms, retention_ms = step.now.wall_ms, request.retention_time_ms
     step.write(
@@ -116,11 +117,16 @@ def commit_one(step: Step, request: OffsetCommitRequest, topic: str, one: Offset
                 leader_epoch=one.committed_leader_epoch,
                 metadata=metadata,
                 commit_timestamp=now_ms,
-                expire_timestamp=NO_EXPIRY if retention_ms == NO_RETENTION else now_ms + retention_ms,
+                expire_timestamp=NO_EXPIRY if retention_ms == NO_RETENTION else java_long(now_ms + retention_ms),
             ),
         )
     )
     return ErrorCode.NONE
+
+
+def java_long(number: int) -> int:
+    """Return `number` in 64 bits with sign, as a sum in Java comes out: far in the future is long ago."""
+    return (number + 2**63) % 2**64 - 2**63
 
 
 def utf16_length(text: str) -> int:

@@ -10,7 +10,7 @@ from wire.errors import ErrorCode
 
 
 class Step:
-    """What a rule needs to do its work. A request's rule gets a fresh one; expiries of one advance share theirs."""
+    """What a rule needs to do its work: each request and each expiry gets one of its own, with its own time."""
 
     __slots__ = ("now", "outcome", "tables")
 

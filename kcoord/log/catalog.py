@@ -11,9 +11,10 @@ OFFSETS_TOPIC = "__consumer_offsets"
 """The topic that holds the groups (Apache Kafka `Topic.GROUP_METADATA_TOPIC_NAME`)."""
 
 INTERNAL_TOPICS = frozenset({OFFSETS_TOPIC, "__transaction_state", "__share_group_state"})
+"""Names that are internal whether the topic exists or not (Apache Kafka `Topic.isInternal`)."""
+
 METADATA_TOPIC = "__cluster_metadata"
 """The log of Kafka's controllers, which is no topic for clients (Apache Kafka `Topic.CLUSTER_METADATA_TOPIC_NAME`)."""
-"""Names that are internal whether the topic exists or not (Apache Kafka `Topic.isInternal`)."""
 
 LONGEST_NAME = 249
 """In characters: with a partition number behind it, a name must fit a file name (Apache Kafka `Topic`)."""

@@ -2,7 +2,8 @@
 
 So answers are in the order of the requests, and what a client sends behind a JoinGroup that waits, waits as
 well (Apache Kafka mutes the channel meanwhile). Bytes that are no request, and requests that are not served,
-close the connection without an answer; nothing else that a client sends does.
+close the connection without an answer, and so do the few whose answer would have to give back a text that is
+longer than a string may be (only what is no UTF-8 grows like that).
 
 Between two bytes from the client a request costs no task switch of its own: this is where requests per
 second are decided.
@@ -21,6 +22,7 @@ from kcoord.apis.api_versions import API as API_VERSIONS
 from kcoord.apis.api_versions import unsupported
 from kcoord.broker import Broker, Endpoint
 from kcoord.core.outcome import Context
+from kcoord.errors_in_place import answer_in_place_of, is_the_coordinators
 from kcoord.net.addresses import java_host
 from kcoord.notices import AnswerUnsendable, ConnectionClosed, HandlerFailed, RequestUnreadable
 from wire.codec import reader
@@ -31,6 +33,8 @@ from wire.messages import ApiVersionsResponse
 
 READ_SIZE = 65_536
 """Bytes that are read at once, at most."""
+KEPT_HEADER = 1_024
+"""Bytes of a header, a client's name mostly, up to which it is kept to be known again."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +65,8 @@ async def answer_unsupported(_call: Call, _request: None) -> ApiVersionsResponse
 class Connection:
     """Serves one client over any trio stream.
 
-    `host` is the peer's numeric address. `last_active` is the moment, on trio's clock in seconds, when bytes
-    moved last, in either direction.
+    `host` is the peer's numeric address. `last_active` is the moment, on trio's clock in seconds, when bytes came
+    last or an answer was last sent in whole.
     """
 
     __slots__ = (
@@ -129,9 +133,22 @@ class Connection:
             correlation_id = int.from_bytes(frame[4:8], "big", signed=True)
             request, _ = known.read(frame, known.offset)
             response = await known.handle(known.call, request)
-            await stream.send_all(response_frame(correlation_id, response, known.response_version))
+            await stream.send_all(self._framed(correlation_id, request, response, known.response_version))
             self.requests += 1
             self.last_active = trio.current_time()
+
+    def _framed(self, correlation_id: int, request: Any, response: Any, version: int) -> bytes:
+        """Put an answer into bytes, or what stands in for one that has none.
+
+        Raises Unsendable if nothing can stand in for it.
+        """
+        try:
+            return response_frame(correlation_id, response, version)
+        except Unsendable as error:
+            if not is_the_coordinators(request):
+                raise
+            self._broker.tell(AnswerUnsendable(host=self.host, port=self.port, why=str(error)))
+            return response_frame(correlation_id, answer_in_place_of(request, version), version)
 
     def _learn(self, frame: bytes) -> "KnownHeader":
         """Read a request's header, and keep what it means: the next one differs in the correlation id only.
@@ -153,6 +170,6 @@ class Connection:
         context = Context(version, header.client_id or "", self._java_host)
         call = Call(self._broker, context, self._endpoint)
         known = KnownHeader(frame[8:offset], offset, read, handle, call, response_version)
-        if version in api.versions:
+        if version in api.versions and len(known.rest) <= KEPT_HEADER:
             self._known[frame[:4]] = known
         return known

@@ -66,6 +66,7 @@ def log_lines(log_format: str, level: str, file: TextIO) -> Callable[[object], N
         wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
     )
     lowest = LEVELS[level]
+    broken: list[object] = []
     shapes: dict[type, tuple[int, str, tuple[str, ...]]] = {}
 
     def write(note: object) -> None:
@@ -76,8 +77,13 @@ def log_lines(log_format: str, level: str, file: TextIO) -> Callable[[object], N
             number = LEVELS[_LEVEL_OF.get(kind, "info")]
             shape = shapes[kind] = (number, _WORD.sub("_", kind.__name__).lower(), names)
         number, event, names = shape
-        if number >= lowest:
-            logger.log(number, event, **{name: shortened(getattr(note, name)) for name in names})
+        if number >= lowest and not broken:
+            try:
+                logger.log(number, event, **{name: shortened(getattr(note, name)) for name in names})
+            except OSError:
+                # The reader went away, or the disk is full. Groups live on without a log, and there is nobody
+                # left who could be told.
+                broken.append(note)
 
     return write
 

@@ -2,6 +2,7 @@
 
 import struct
 from collections import deque
+from dataclasses import fields, is_dataclass, replace
 
 import trio
 
@@ -38,6 +39,15 @@ class Client:
         number = self.correlation_id if correlation_id is None else correlation_id
         self.expected.append((number, type(request).RESPONSE, version))
         await self.stream.send_all(request_frame(number, client_id, request, version))
+
+    async def call_shrunk(self, request, version, grown):
+        """Call with a request in which `grown`, a text of U+FFFD, goes as bytes that are no UTF-8, a third as long."""
+        self.correlation_id += 1
+        self.expected.append((self.correlation_id, type(request).RESPONSE, version))
+        stand_in = "x" * len(grown)
+        frame = request_frame(self.correlation_id, CLIENT_ID, _replaced(request, grown, stand_in), version)
+        await self.stream.send_all(frame.replace(stand_in.encode(), b"\xff" * len(grown)))
+        return await self.receive()
 
     async def receive(self, give_up=None):
         number, response, version = self.expected.popleft()
@@ -102,6 +112,17 @@ def sync(group, generation, member):
         protocol_name="range",
         assignments=[],
     )
+
+
+def _replaced(value, old, new):
+    """The same request with one text for another, at whatever depth."""
+    if value == old:
+        return new
+    if isinstance(value, list):
+        return [_replaced(each, old, new) for each in value]
+    if is_dataclass(value):
+        return replace(value, **{each.name: _replaced(getattr(value, each.name), old, new) for each in fields(value)})
+    return value
 
 
 def heartbeat(group, generation, member):

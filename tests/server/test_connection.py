@@ -16,7 +16,17 @@ from wire.messages import (
     DescribeGroupsRequest,
     FindCoordinatorResponse,
     HeartbeatRequest,
+    JoinGroupRequest,
+    LeaveGroupRequest,
+    ListGroupsRequest,
+    MemberIdentity,
     MetadataRequest,
+    MetadataRequestTopic,
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+    OffsetFetchRequest,
+    OffsetFetchRequestTopic,
 )
 
 
@@ -219,12 +229,77 @@ def find_response(key):
     return REQUESTS[key].RESPONSE
 
 
-async def test_an_id_too_long_to_be_sent_back_closes_the_connection(autojump_clock, server):
+async def test_an_id_too_long_to_be_built_is_an_error(autojump_clock, server):
     client = server.connect()
-    await client.send(join("g"), 5, client_id="x" * 32767)
-    assert await client.is_closed()
-    assert len(server.seen(AnswerUnsendable)) == 1
-    assert (await server.connect().call(join("g"), 5, client_id="x" * 32730)).error_code == 79
+    answer = await client.call(join("g"), 5, client_id="x" * 32767)
+    assert (answer.error_code, answer.member_id) == (-1, "")
+    assert (await client.call(join("g"), 5, client_id="x" * 32730)).error_code == 79
+    assert (await client.call(join("g"), 5)).error_code == 79
+
+
+async def test_an_answer_too_long_to_be_sent_is_an_error_where_there_is_a_place_for_it(autojump_clock, server):
+    """An id that is no UTF-8 grows to three times its length when it is given back."""
+    client = server.connect()
+    grown = "\ufffd" * 20_000
+    for request, version in (
+        (JoinGroupRequest(group_id="g", member_id=grown, session_timeout_ms=10_000), 9),
+        (LeaveGroupRequest(group_id="g", members=[MemberIdentity(member_id=grown)]), 5),
+        (OffsetFetchRequest(group_id="g", topics=[OffsetFetchRequestTopic(name=grown, partition_indexes=[0])]), 7),
+    ):
+        answer = await client.call_shrunk(request, version, grown)
+        assert answer.error_code == -1
+    assert len(server.seen(AnswerUnsendable)) == 3
+    assert (await client.call(heartbeat("g", 1, "m"), 4)).error_code == 25
+
+
+async def test_an_answer_that_is_nothing_but_the_long_name_closes_the_connection(autojump_clock, server):
+    client = server.connect()
+    grown = "\ufffd" * 20_000
+    with pytest.raises(EOFError):
+        await client.call_shrunk(MetadataRequest(topics=[MetadataRequestTopic(name=grown)]), 4, grown)
+    client = server.connect()
+    with pytest.raises(EOFError):
+        await client.call_shrunk(DescribeGroupsRequest(groups=[grown]), 4, grown)
+    assert len(server.seen(AnswerUnsendable)) >= 2
+
+
+async def test_a_group_whose_name_cannot_be_stored_is_an_error(autojump_clock, server):
+    client = server.connect()
+    grown = "\ufffd" * 20_000
+    answer = await client.call_shrunk(join(grown), 5, grown)
+    assert (answer.error_code, answer.member_id) == (-1, "")
+    topics = [
+        OffsetCommitRequestTopic(
+            name="t", partitions=[OffsetCommitRequestPartition(partition_index=0, committed_offset=1)]
+        )
+    ]
+    answer = await client.call_shrunk(OffsetCommitRequest(group_id=grown, topics=topics), 5, grown)
+    assert answer.topics[0].partitions[0].error_code == -1
+    assert (await client.call(ListGroupsRequest(), 4)).groups == []
+
+
+async def test_a_retention_beyond_the_end_of_time_is_long_over(autojump_clock, server):
+    client = server.connect()
+    topics = [
+        OffsetCommitRequestTopic(
+            name="t", partitions=[OffsetCommitRequestPartition(partition_index=0, committed_offset=1)]
+        )
+    ]
+    request = OffsetCommitRequest(group_id="g", retention_time_ms=2**63 - 1, topics=topics)
+    answer = await client.call(request, 4)
+    assert answer.topics[0].partitions[0].error_code == 0
+    await trio.sleep(601)
+    assert (await server.connect().call(ListGroupsRequest(), 4)).groups == []
+
+
+async def test_headers_of_unusual_size_are_not_kept(autojump_clock, server):
+    client = server.connect()
+    for version in range(5):
+        assert (await client.call(heartbeat("g", 1, "m"), version, client_id="x" * 5000)).error_code == 25
+    connection = next(iter(server.running._connections._open))
+    assert connection._known == {}
+    assert (await client.call(heartbeat("g", 1, "m"), 4)).error_code == 25
+    assert len(connection._known) == 1
 
 
 async def test_the_smallest_frame_limit_counts_the_payload(autojump_clock, nursery):

@@ -68,6 +68,20 @@ def test_a_large_group_does_not_fill_the_log():
     assert short == [*whole, "and 2980 more"]
 
 
+def test_a_reader_that_goes_away_ends_the_log_and_nothing_else():
+    class Pipe(io.StringIO):
+        def write(self, text):
+            if self.tell() > 0:
+                raise BrokenPipeError
+            return super().write(text)
+
+    written = Pipe()
+    write = log_lines("json", "info", written)
+    for _ in range(3):
+        write(notes.GroupCreated(group="g"))
+    assert len(written.getvalue().splitlines()) <= 1
+
+
 def test_an_unknown_level_is_a_mistake():
     with pytest.raises(KeyError):
         log_lines("json", "loud", io.StringIO())

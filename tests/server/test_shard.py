@@ -40,6 +40,7 @@ from wire.messages import (
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
 )
+from wire.payloads import GroupMetadataKey, GroupMetadataValue, MemberMetadata, encode_key, encode_value
 
 V5 = Context(5, "c", "/127.0.0.1")
 
@@ -545,3 +546,77 @@ async def test_a_shard_that_stops_stays_so_though_its_last_write_fails(autojump_
     assert commit_error(await written.wait()) == 16
     await trio.sleep(60)
     assert (await bench.shard.submit(V5, heartbeat("g", 1, "m"))).error_code == 16
+
+
+async def test_a_member_that_was_just_answered_is_not_put_out_for_a_pause_before(autojump_clock, nursery, monkeypatch):
+    """A process that stood still for longer than a session answers the join that was due; a session begins there."""
+    bench = await bench_with(nursery)
+    parked = bench.shard.begin(Context(3, "c", "/127.0.0.1"), join("g"))
+    await trio.sleep(1)
+    autojump_clock.jump(20)
+    joined = await parked.wait()
+    assert joined.error_code == 0
+    synced = await bench.shard.submit(V5, sync("g", joined.generation_id, joined.member_id))
+    assert synced.error_code == 0
+    await trio.sleep(9)
+    assert (await bench.shard.submit(V5, heartbeat("g", 1, joined.member_id))).error_code == 0
+
+
+async def test_a_clock_that_is_moved_is_lived_through(autojump_clock, nursery):
+    """The join phase ends at 3 s and the session, of 10 s, ten seconds after it: both lie in one move of 20 s."""
+    bench = await bench_with(nursery)
+    parked = bench.shard.begin(Context(3, "c", "/127.0.0.1"), join("g"))
+    bench.clock.advance(20)
+    joined = await parked.wait()
+    assert joined.error_code == 0
+    await wait_all_tasks_blocked()
+    synced = await bench.shard.submit(V5, sync("g", joined.generation_id, joined.member_id))
+    assert synced.error_code == 25
+
+
+async def test_a_shard_that_stops_while_it_loads_never_serves(autojump_clock, nursery):
+    bench = Bench(nursery, ScriptedStore())
+    with bench.store.hold():
+        nursery.start_soon(bench.shard.run)
+        await wait_all_tasks_blocked()
+        bench.shard.stop()
+    await trio.sleep(60)
+    assert (await bench.shard.submit(V5, heartbeat("g", 1, "m"))).error_code == 16
+
+
+async def test_a_shard_that_stops_between_two_attempts_to_load_makes_no_third(autojump_clock, nursery):
+    bench = Bench(nursery, ScriptedStore())
+    bench.store.load_failures += [StoreError("away", ErrorCode.KAFKA_STORAGE_ERROR)] * 2
+    await nursery.start(bench.shard.run)
+    bench.shard.stop()
+    await trio.sleep(60)
+    assert len(bench.kinds(LoadFailed)) == 2
+    assert (await bench.shard.submit(V5, heartbeat("g", 1, "m"))).error_code == 16
+
+
+async def test_records_that_contradict_themselves_are_not_served(autojump_clock, nursery):
+    bench = Bench(nursery, ScriptedStore())
+    twins = tuple(
+        MemberMetadata(member_id=name, group_instance_id="i", client_id="c", client_host="/h", session_timeout=6000)
+        for name in ("a", "b")
+    )
+    key, value = GroupMetadataKey(group="g"), GroupMetadataValue(protocol_type="consumer", generation=1, members=twins)
+    epoch = await bench.store.acquire(0)
+    await bench.store.append(0, epoch, [(encode_key(key), encode_value(value))])
+    await nursery.start(bench.shard.run)
+    assert "is taken" in bench.kinds(LoadFailed)[0].why
+    assert (await bench.shard.submit(V5, heartbeat("g", 1, "a"))).error_code == 16
+
+
+async def test_a_record_without_bytes_is_a_bug_of_its_own_request(autojump_clock, nursery, monkeypatch):
+    bench = await bench_with(nursery)
+    member = await bench.stable("g")
+    with monkeypatch.context() as patched:
+        patched.setattr("kcoord.core.offsets.utf16_length", lambda _: 0)
+        patched.setattr("kcoord.core.offsets.fits", lambda *_: True)
+        request = commit("h", 4)
+        request.topics[0].partitions[0].committed_metadata = "x" * 40_000
+        assert commit_error(await bench.shard.submit(V5, request)) == -1
+    await wait_all_tasks_blocked()
+    assert len(bench.kinds(BugFound)) == 1
+    assert (await bench.shard.submit(V5, heartbeat("g", 1, member))).error_code == 0
