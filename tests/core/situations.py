@@ -1,4 +1,4 @@
-"""Groups brought into a certain state, by nothing but requests and time."""
+"""Groups brought into a certain state, by nothing but requests and time; and time that passes in it."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -83,3 +83,12 @@ def preparing(driver: Driver, group: str = "g", **how: Any) -> Situation:
     made.members.append(third.request.member_id)
     made.joins = [third]
     return made
+
+
+def beat(driver: Driver, group: str, generation: int, *members: str, seconds: float, every: float = 5.0) -> None:
+    """Let time pass while these members send heartbeats, each of which is answered with no more than a rebalance."""
+    end = driver.now.mono + seconds
+    while driver.now.mono < end:
+        for member_id in members:
+            assert driver.heartbeat(group, member_id, generation).error in (0, 27)
+        driver.advance(min(every, end - driver.now.mono))
