@@ -39,6 +39,11 @@ class FrameBuffer:
             self._data += data
         self._pos = 0
 
+    @property
+    def holds_more(self) -> bool:
+        """Whether bytes are there that no frame was made of yet: another frame, or the beginning of one."""
+        return self._pos < len(self._data)
+
     def next(self) -> bytes | None:
         """Take the next whole payload, without its size; `None` while it is not all there.
 

@@ -5,19 +5,26 @@ unknown group is an error with a message (KIP-1043).
 """
 
 from kcoord.apis.api import Api, Call
-from wire.messages import DescribeGroupsRequest, DescribeGroupsResponse
+from kcoord.apis.turns import after, portions
+from wire.messages import DescribedGroup, DescribeGroupsRequest, DescribeGroupsResponse
 
 
 async def describe_groups(call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
-    """Ask each group's shard, all before waiting for any."""
-    slots = [
-        call.broker.shard_for(group).begin(
-            call.context,
-            DescribeGroupsRequest(groups=[group], include_authorized_operations=request.include_authorized_operations),
-        )
-        for group in request.groups
-    ]
-    return DescribeGroupsResponse(groups=[group for slot in slots for group in (await slot.wait()).groups])
+    """Ask each group's shard, those of a portion before waiting for any."""
+    described: list[DescribedGroup] = []
+    for portion in portions(request.groups):
+        slots = [
+            call.broker.shard_for(group).begin(
+                call.context,
+                DescribeGroupsRequest(
+                    groups=[group], include_authorized_operations=request.include_authorized_operations
+                ),
+            )
+            for group in portion
+        ]
+        described += [group for slot in slots for group in (await slot.wait()).groups]
+        await after(portion)
+    return DescribeGroupsResponse(groups=described)
 
 
 API = Api(request=DescribeGroupsRequest, versions="0-6", handle=describe_groups)

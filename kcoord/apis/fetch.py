@@ -11,6 +11,7 @@ import trio
 
 from kcoord.apis.api import Api, Call
 from kcoord.apis.epochs import NO_EPOCH, check_leader_epoch
+from kcoord.apis.turns import Turns
 from kcoord.log.catalog import Partition, Topic
 from wire.errors import ErrorCode
 from wire.messages import (
@@ -45,9 +46,12 @@ async def fetch(call: Call, request: FetchRequest) -> FetchResponse:
     responses: list[FetchableTopicResponse] = []
     seen: set[tuple[str | UUID, int]] = set()
     readable = failed = 0
+    turns = Turns()
     for asked in request.topics:
+        await turns.step()
         topic = _find(call, asked)
         for each in asked.partitions:
+            await turns.step()
             place = (asked.topic or asked.topic_id, each.partition)
             if place in seen:
                 continue

@@ -8,6 +8,7 @@ from collections import Counter
 
 from kcoord.apis.api import Api, Call
 from kcoord.apis.epochs import check_leader_epoch
+from kcoord.apis.turns import Turns
 from kcoord.log.catalog import Partition
 from wire.errors import ErrorCode
 from wire.messages import (
@@ -41,9 +42,12 @@ async def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsRe
     times = Counter((topic.name, each.partition_index) for topic in request.topics for each in topic.partitions)
     topics: dict[str, ListOffsetsTopicResponse] = {}
     refused: set[tuple[str, int]] = set()
+    turns = Turns()
     for topic in request.topics:
+        await turns.step()
         known = call.broker.catalog.by_name(topic.name)
         for each in topic.partitions:
+            await turns.step()
             place = (topic.name, each.partition_index)
             partition = None if known is None else known.partition(each.partition_index)
             if times[place] > 1:

@@ -10,6 +10,7 @@ from contextlib import suppress
 from uuid import UUID
 
 from kcoord.apis.api import Api, Call
+from kcoord.apis.turns import Turns
 from kcoord.log.catalog import INTERNAL_TOPICS, METADATA_TOPIC, Topic, TopicRefused, is_legal_name
 from wire.errors import ErrorCode
 from wire.messages import (
@@ -48,7 +49,7 @@ async def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
         ],
         cluster_id=broker.cluster_id,
         controller_id=broker.node_id,
-        topics=topics(call, request),
+        topics=await topics(call, request),
     )
     if request.include_topic_authorized_operations:
         for topic in response.topics:
@@ -83,7 +84,7 @@ def refused(request: MetadataRequest, error: ErrorCode) -> MetadataResponse:
     )
 
 
-def topics(call: Call, request: MetadataRequest) -> list[MetadataResponseTopic]:
+async def topics(call: Call, request: MetadataRequest) -> list[MetadataResponseTopic]:
     """Return an entry for each topic asked for; one that is named twice has one entry.
 
     One id in the list, and names are not looked at (Apache Kafka `KafkaApis.handleTopicMetadataRequest`).
@@ -102,7 +103,9 @@ def topics(call: Call, request: MetadataRequest) -> list[MetadataResponseTopic]:
         ]
     may_create = call.broker.config.auto_create_topics_enable and request.allow_auto_topic_creation
     answer: list[MetadataResponseTopic] = []
+    turns = Turns()
     for name in dict.fromkeys(topic.name or "" for topic in request.topics):
+        await turns.step()
         topic = catalog.by_name(name)
         answer.append(missing(call, name, may_create) if topic is None else described(call, topic))
     return answer

@@ -7,6 +7,7 @@ v3 throttle time; v5 retention time gone (KIP-211); v6 leader epoch (KIP-320); v
 from uuid import UUID
 
 from kcoord.apis.api import Api, Call
+from kcoord.apis.turns import Turns
 from wire.errors import ErrorCode
 from wire.messages import (
     OffsetCommitRequest,
@@ -43,7 +44,9 @@ async def offset_commit(call: Call, request: OffsetCommitRequest) -> OffsetCommi
     answer = Answer()
     known: list[OffsetCommitRequestTopic] = []
     ids: dict[str, UUID] = {}
+    turns = Turns()
     for asked in request.topics:
+        await turns.step()
         topic = catalog.by_id(asked.topic_id) if by_id else catalog.by_name(asked.name)
         if topic is None:
             unknown = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
@@ -54,6 +57,7 @@ async def offset_commit(call: Call, request: OffsetCommitRequest) -> OffsetCommi
             continue
         part = OffsetCommitRequestTopic(name=topic.name)
         for each in asked.partitions:
+            await turns.step()
             if topic.partition(each.partition_index) is not None:
                 part.partitions.append(each)
             else:

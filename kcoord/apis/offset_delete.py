@@ -1,6 +1,7 @@
 """OffsetDelete (key 47), v0 only (KIP-496): what exists is sorted out here, the group is asked in any case."""
 
 from kcoord.apis.api import Api, Call
+from kcoord.apis.turns import Turns
 from wire.errors import ErrorCode
 from wire.messages import (
     OffsetDeleteRequest,
@@ -19,11 +20,14 @@ async def offset_delete(call: Call, request: OffsetDeleteRequest) -> OffsetDelet
     """
     answer: dict[str, OffsetDeleteResponseTopic] = {}
     known: list[OffsetDeleteRequestTopic] = []
+    turns = Turns()
     for asked in request.topics:
+        await turns.step()
         topic = call.broker.catalog.by_name(asked.name)
         found = OffsetDeleteRequestTopic(name=asked.name)
         missing: list[OffsetDeleteResponsePartition] = []
         for each in asked.partitions:
+            await turns.step()
             if topic is not None and topic.partition(each.partition_index) is not None:
                 found.partitions.append(each)
             else:

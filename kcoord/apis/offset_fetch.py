@@ -6,6 +6,7 @@ look at (KIP-848); v10 topic ids (KIP-516).
 """
 
 from kcoord.apis.api import Api, Call
+from kcoord.apis.turns import after, portions
 from wire.errors import ErrorCode
 from wire.messages import (
     OffsetFetchRequest,
@@ -25,7 +26,7 @@ TOPIC_IDS_SINCE = 10
 
 
 async def offset_fetch(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:
-    """Ask each group's shard, all before waiting for any, and answer in the order of the request."""
+    """Ask each group's shard, and answer in the order of the request."""
     version = call.context.version
     if version < MANY_GROUPS_SINCE:
         return await _one_group(call, request)
@@ -42,13 +43,17 @@ async def _ask(
     call: Call, groups: list[OffsetFetchRequestGroup], require_stable: bool
 ) -> list[OffsetFetchResponseGroup]:
     """Ask about groups, their topics by name; a group that is named twice is answered twice."""
-    slots = [
-        call.broker.shard_for(group.group_id).begin(
-            call.context, OffsetFetchRequest(groups=[group], require_stable=require_stable)
-        )
-        for group in groups
-    ]
-    return [group for slot in slots for group in (await slot.wait()).groups]
+    answers: list[OffsetFetchResponseGroup] = []
+    for portion in portions(groups):
+        slots = [
+            call.broker.shard_for(group.group_id).begin(
+                call.context, OffsetFetchRequest(groups=[group], require_stable=require_stable)
+            )
+            for group in portion
+        ]
+        answers += [group for slot in slots for group in (await slot.wait()).groups]
+        await after(portion)
+    return answers
 
 
 async def _one_group(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:

@@ -28,3 +28,5 @@ def partition_for(group_id: str, partitions: int) -> int:
 
 USUAL_LENGTH = 256
 _usual_hash = lru_cache(maxsize=8192)(java_string_hash)
+java_string_hash("")
+"""Python loads an encoding at its first use; that must not be when there is no descriptor left to load it with."""

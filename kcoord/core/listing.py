@@ -1,5 +1,7 @@
 """DescribeGroups (key 15), ListGroups (key 16) and DeleteGroups (key 42): what operators ask for."""
 
+from collections.abc import Iterable
+
 from kcoord.core.group import Group
 from kcoord.core.notes import GroupDeleted
 from kcoord.core.outcome import Context
@@ -71,13 +73,8 @@ def describe(group: Group | None, group_id: str, context: Context) -> DescribedG
 
 
 def list_groups(step: Step, token: object, _context: Context, request: ListGroupsRequest) -> None:
-    """List the groups of this partition that pass both filters; an empty filter lets everything pass.
-
-    State names are compared without regard to case and without the blanks around them - what Java's `trim` takes for
-    blanks -, type names without regard to case (KIP-518, KIP-848).
-    """
-    states = {name.strip(JAVA_BLANKS).lower() for name in request.states_filter}
-    types = {name.lower() for name in request.types_filter}
+    """List the groups of this partition that pass both filters; an empty filter lets everything pass."""
+    states, types = known_states(request.states_filter), known_types(request.types_filter)
     listed = [
         ListedGroup(
             group_id=group.group_id,
@@ -86,9 +83,23 @@ def list_groups(step: Step, token: object, _context: Context, request: ListGroup
             group_type=GROUP_TYPE,
         )
         for group in step.tables.groups.values()
-        if (not states or group.state.value.lower() in states) and (not types or GROUP_TYPE in types)
+        if (not request.states_filter or group.state.value.lower() in states)
+        and (not request.types_filter or GROUP_TYPE in types)
     ]
     step.reply(token, ListGroupsResponse(error_code=ErrorCode.NONE, groups=listed))
+
+
+def known_states(names: Iterable[str]) -> set[str]:
+    """Return the states that a filter names, in lower case (KIP-518).
+
+    They are compared without regard to case and without the blanks around them: what Java's `trim` takes for blanks.
+    """
+    return {name.strip(JAVA_BLANKS).lower() for name in names} & {state.value.lower() for state in GroupState}
+
+
+def known_types(names: Iterable[str]) -> set[str]:
+    """Return the group types that a filter names, of which there is one here; case does not matter (KIP-848)."""
+    return {name.lower() for name in names} & {GROUP_TYPE}
 
 
 def delete_groups(step: Step, token: object, _context: Context, request: DeleteGroupsRequest) -> None:

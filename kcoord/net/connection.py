@@ -6,12 +6,14 @@ close the connection without an answer, and so do the few whose answer would hav
 longer than a string may be (only what is no UTF-8 grows like that).
 
 Between two bytes from the client a request costs no task switch of its own: this is where requests per
-second are decided.
+second are decided. But whoever has sent more than one gives others a turn after each, and what is large is read
+and written beside the others' requests.
 """
 
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import trio
@@ -33,6 +35,10 @@ from wire.messages import ApiVersionsResponse
 
 READ_SIZE = 65_536
 """Bytes that are read at once, at most."""
+LARGE = 256 * 1024
+"""Bytes from which a request, or an answer, is large: what is done with it takes long enough to be felt by others."""
+MOST_UNREAD = 256 * 1024 * 1024
+"""Bytes of large answers that may wait, all together, for clients that do not read them."""
 KEPT_HEADER = 1_024
 """Bytes of a header, a client's name mostly, up to which it is kept to be known again."""
 
@@ -62,6 +68,20 @@ async def answer_unsupported(_call: Call, _request: None) -> ApiVersionsResponse
     return unsupported()
 
 
+class TooMuchUnread(Exception):
+    """So many bytes wait for clients that do not read that there is no room for this answer."""
+
+
+class Load:
+    """What large requests and answers take of the server, all connections together."""
+
+    __slots__ = ("one_at_a_time", "unread")
+
+    def __init__(self) -> None:
+        self.one_at_a_time = trio.CapacityLimiter(1)
+        self.unread = 0
+
+
 class Connection:
     """Serves one client over any trio stream.
 
@@ -70,12 +90,15 @@ class Connection:
     """
 
     __slots__ = (
-        "_broker", "_endpoint", "_java_host", "_known", "_scope", "_stream", "host", "last_active", "port",
+        "_broker", "_endpoint", "_java_host", "_known", "_load", "_scope", "_stream", "host", "last_active", "port",
         "requests", "why",
     )  # fmt: skip
 
-    def __init__(self, broker: Broker, stream: trio.abc.Stream, host: str, port: int, endpoint: Endpoint) -> None:
+    def __init__(
+        self, broker: Broker, load: Load, stream: trio.abc.Stream, host: str, port: int, endpoint: Endpoint
+    ) -> None:
         self._broker = broker
+        self._load = load
         self._stream = stream
         self._endpoint = endpoint
         self._scope = trio.CancelScope()
@@ -105,6 +128,8 @@ class Connection:
             self._broker.tell(RequestUnreadable(host=self.host, port=self.port, why=str(error)))
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             self.why = "the client broke it off"
+        except TooMuchUnread:
+            self.why = "its answer had no room beside those that others do not read"
         except Exception as bug:  # noqa: BLE001 - nobody else's connection may suffer for a bug
             self.why = "a bug"
             trace = "".join(traceback.format_exception(bug))
@@ -131,11 +156,43 @@ class Connection:
             if known is None or not frame.startswith(known.rest, 8):
                 known = self._learn(frame)
             correlation_id = int.from_bytes(frame[4:8], "big", signed=True)
-            request, _ = known.read(frame, known.offset)
-            response = await known.handle(known.call, request)
-            await stream.send_all(self._framed(correlation_id, request, response, known.response_version))
+            if len(frame) < LARGE:
+                request, _ = known.read(frame, known.offset)
+                response = await known.handle(known.call, request)
+                answer = self._framed(correlation_id, request, response, known.response_version)
+            else:
+                answer = await self._at_length(known, frame, correlation_id)
+            if len(answer) < LARGE:
+                await stream.send_all(answer)
+            else:
+                await self._send_large(answer)
             self.requests += 1
             self.last_active = trio.current_time()
+            if frames.holds_more:
+                await trio.lowlevel.checkpoint()
+
+    async def _at_length(self, known: KnownHeader, frame: bytes, correlation_id: int) -> bytes:
+        """Read a large request and write its answer in a thread, one of them at a time, while others are served.
+
+        What is in between is the handler's, which lets others have their turns itself. Raises as `_framed`.
+        """
+        in_thread = partial(trio.to_thread.run_sync, abandon_on_cancel=True, limiter=self._load.one_at_a_time)
+        request, _ = await in_thread(known.read, frame, known.offset)
+        response = await known.handle(known.call, request)
+        try:
+            return await in_thread(response_frame, correlation_id, response, known.response_version)
+        except Unsendable:
+            return self._framed(correlation_id, request, response, known.response_version)
+
+    async def _send_large(self, answer: bytes) -> None:
+        """Send a large answer. Raises TooMuchUnread where memory would fill up with what clients do not read."""
+        if self._load.unread and self._load.unread + len(answer) > MOST_UNREAD:
+            raise TooMuchUnread
+        self._load.unread += len(answer)
+        try:
+            await self._stream.send_all(answer)
+        finally:
+            self._load.unread -= len(answer)
 
     def _framed(self, correlation_id: int, request: Any, response: Any, version: int) -> bytes:
         """Put an answer into bytes, or what stands in for one that has none.

@@ -3,7 +3,7 @@
 import trio
 
 from kcoord.broker import Broker, Endpoint
-from kcoord.net.connection import Connection
+from kcoord.net.connection import Connection, Load
 from kcoord.notices import ConnectionRefused
 
 CHECKS_A_LIFETIME = 20
@@ -20,6 +20,7 @@ class Connections:
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker
+        self._load = Load()
         self._open: set[Connection] = set()
 
     def __len__(self) -> int:
@@ -32,7 +33,7 @@ class Connections:
             self._broker.tell(ConnectionRefused(host=host, port=port, limit=limit))
             await trio.aclose_forcefully(stream)
             return
-        connection = Connection(self._broker, stream, host, port, endpoint)
+        connection = Connection(self._broker, self._load, stream, host, port, endpoint)
         self._open.add(connection)
         try:
             await connection.run()

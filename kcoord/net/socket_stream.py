@@ -2,8 +2,8 @@
 
 `trio.SocketStream` lets other tasks run after every send and every receive, also where the bytes were ready. For a
 server that answers each small request with a small response that is a good part of its time: a heartbeat took
-45 us of processor time with it and takes 32 us with this. Here the wait for the next request is the place where
-others run. A client that has much in flight is no exception: each receive waits for its turn.
+45 us of processor time with it and takes 32 us with this. Here the wait for the next bytes is the place where
+others run; who uses a stream without waiting for bytes in between has to let them.
 """
 
 import socket

@@ -1,0 +1,155 @@
+"""Requests and answers of unusual size or number: they may take their time, but not everybody's."""
+
+import pytest
+import trio
+from trio.testing import lockstep_stream_pair, wait_all_tasks_blocked
+
+from kcoord.apis.turns import A_TURN, Turns, portions
+from kcoord.net import connection
+from kcoord.notices import AnswerUnsendable, ConnectionClosed
+from tests.server.client import CLIENT_ID, Client, heartbeat, stable_member
+from wire.header import request_frame
+from wire.messages import (
+    DeleteGroupsRequest,
+    DescribeGroupsRequest,
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    ListGroupsRequest,
+    MetadataRequest,
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+)
+
+MANY = 30_000
+
+
+def answered(server):
+    return sum(one.requests for one in server.running._connections._open)
+
+
+async def test_whoever_sends_much_at_once_gives_others_their_turn(autojump_clock, server):
+    busy, other = server.connect(), server.connect()
+    for client in (busy, other):
+        await client.call(heartbeat("g", 1, "m"), 4)
+    before = answered(server)
+    await busy.send_raw(request_frame(1, CLIENT_ID, heartbeat("g", 1, "m"), 4) * 1000)
+    assert (await other.call(heartbeat("g", 1, "m"), 4)).error_code == 25
+    assert answered(server) - before < 500
+    await wait_all_tasks_blocked()
+    assert answered(server) == before + 1001
+
+
+@pytest.mark.parametrize("large", [1, connection.LARGE])
+async def test_a_large_request_is_answered_like_any_other(server, monkeypatch, large):
+    """No virtual time here: it would run on while a thread works."""
+    monkeypatch.setattr(connection, "LARGE", large)
+    client = server.connect()
+    groups = [f"group number {number}" for number in range(MANY)]
+    answer = await client.call(DescribeGroupsRequest(groups=groups), 5)
+    assert [one.group_id for one in answer.groups] == groups
+    assert {one.group_state for one in answer.groups} == {"Dead"}
+    answer = await client.call(DeleteGroupsRequest(groups_names=groups), 2)
+    assert [(one.group_id, one.error_code) for one in answer.results] == [(group, 69) for group in groups]
+    asked = [OffsetFetchRequestGroup(group_id=group, topics=None) for group in groups]
+    answer = await client.call(OffsetFetchRequest(groups=asked), 8)
+    assert [(one.group_id, one.topics) for one in answer.groups] == [(group, []) for group in groups]
+    assert (await client.call(heartbeat("g", 1, "m"), 4)).error_code == 25
+
+
+async def test_a_large_answer_that_cannot_be_sent_is_an_error_too(server, monkeypatch):
+    monkeypatch.setattr(connection, "LARGE", 1)
+    client = server.connect()
+    grown = "\ufffd" * 20_000
+    answer = await client.call_shrunk(OffsetFetchRequest(group_id=grown, topics=[]), 7, grown)
+    assert answer.error_code == 0
+    with pytest.raises(EOFError):
+        await client.call_shrunk(DescribeGroupsRequest(groups=[grown]), 4, grown)
+    assert server.seen(AnswerUnsendable)
+
+
+async def test_others_are_served_while_a_large_request_is_worked_on(server):
+    client, other = server.connect(), server.connect()
+    await client.send(DescribeGroupsRequest(groups=[f"group number {number}" for number in range(MANY)]), 5)
+    beats = 0
+    async with trio.open_nursery() as nursery:
+
+        async def wait_for_it():
+            await client.receive()
+            nursery.cancel_scope.cancel()
+
+        nursery.start_soon(wait_for_it)
+        while True:
+            assert (await other.call(heartbeat("g", 1, "m"), 4)).error_code == 25
+            beats += 1
+    assert beats > 10
+
+
+async def test_answers_that_nobody_reads_do_not_fill_the_memory(autojump_clock, server, monkeypatch):
+    frame = request_frame(1, CLIENT_ID, DescribeGroupsRequest(groups=["g"] * 1000), 4)
+    monkeypatch.setattr(connection, "LARGE", len(frame) + 1)
+    monkeypatch.setattr(connection, "MOST_UNREAD", 50_000)
+    clients = []
+    for _ in range(5):
+        ours, theirs = lockstep_stream_pair()
+        server.nursery.start_soon(server.running.attach, theirs)
+        await ours.send_all(frame)
+        await wait_all_tasks_blocked()
+        clients.append(Client(ours))
+    refused = [note for note in server.seen(ConnectionClosed) if "no room" in note.why]
+    assert 0 < len(refused) < 5
+    # Those that had room get all of it when they read, and then there is room again.
+    first = await clients[0].receive_frame()
+    assert len(first) > len(frame)
+    assert (await server.connect().call(heartbeat("g", 1, "nobody"), 4)).error_code == 25
+    for client in clients:
+        await trio.aclose_forcefully(client.stream)
+
+
+async def test_a_filter_may_have_any_number_of_names(autojump_clock, server):
+    client = server.connect()
+    await stable_member(client, "g")
+    other = server.connect()
+    names = [f"no such state {number}" for number in range(5_000)]
+    for states, found in (([*names, " sTable\t"], ["g"]), (names, []), ([], ["g"]), ([""], [])):
+        answer = await other.call(ListGroupsRequest(states_filter=states), 5)
+        assert [one.group_id for one in answer.groups] == found
+    for types, found in (([*names, "Classic"], ["g"]), (names, []), ([" classic"], [])):
+        answer = await other.call(ListGroupsRequest(types_filter=types), 5)
+        assert [one.group_id for one in answer.groups] == found
+
+
+async def test_a_fetch_of_very_many_partitions(autojump_clock, server):
+    client = server.connect()
+    partitions = [FetchPartition(partition=number % 7) for number in range(5_000)]
+    answer = await client.call(FetchRequest(topics=[FetchTopic(topic="t", partitions=partitions)], max_wait_ms=10), 12)
+    assert [one.error_code for one in answer.responses[0].partitions] == [0, 0, 0, 3, 3, 3, 3]
+    assert (await client.call(MetadataRequest(topics=[]), 9)).topics == []
+
+
+async def test_turns_are_given_after_so_many_steps(autojump_clock):
+    turns, others = Turns(), 0
+
+    async def another():
+        nonlocal others
+        while True:
+            others += 1
+            await trio.lowlevel.checkpoint()
+
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(another)
+        await trio.lowlevel.checkpoint()
+        seen = others
+        for _ in range(A_TURN - 1):
+            await turns.step()
+        assert others == seen
+        await turns.step()
+        assert others > seen
+        nursery.cancel_scope.cancel()
+
+
+def test_portions_are_everything_in_order():
+    for size in (0, 1, A_TURN, A_TURN + 1, 3 * A_TURN):
+        pieces = list(portions(range(size)))
+        assert [one for piece in pieces for one in piece] == list(range(size))
+        assert all(len(piece) == A_TURN for piece in pieces[:-1])
