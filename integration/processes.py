@@ -58,7 +58,8 @@ def main() -> None:
     from kafka import KafkaConsumer
 
     consumer = KafkaConsumer(sys.argv[1], **json.loads(sys.argv[2]))
-    consumer.partitions_for_topic(sys.argv[1])
+    for _ in range(2):
+        consumer.topics()
     said = None
     while True:
         consumer.poll(timeout_ms=POLL_MS)

@@ -7,7 +7,7 @@ from kafka.coordinator.assignors.roundrobin import RoundRobinPartitionAssignor
 from kafka.coordinator.assignors.sticky.sticky_assignor import StickyPartitionAssignor
 from kafka.errors import InconsistentGroupProtocolError
 
-from integration.members import LONG_POLL_MS, POLL_MS, all_of
+from integration.members import LONG_POLL_MS, all_of
 from integration.waiting import eventually
 
 T, BOTH = all_of(t=4), all_of(t=4, u=3)
@@ -100,10 +100,8 @@ def test_a_cooperative_member_leaves(group):
 def test_a_change_of_subscription_moves_only_what_it_is_about(group):
     first, second = group.join("t", "u", **COOPERATIVE), group.join("t", "u", **COOPERATIVE)
     before = group.settled(BOTH)
-    second.poll_ms = LONG_POLL_MS
-    second.do(lambda consumer: consumer.subscribe(["t"], listener=second))
+    second.do(lambda consumer: consumer.subscribe(["t"], listener=second), LONG_POLL_MS)
     eventually(lambda: second.generation > before, lambda: second)
-    second.poll_ms = POLL_MS
     group.settled(BOTH)
     assert {each.topic for each in second.assignment} == {"t"}
     assert all_of(u=3) <= first.assignment

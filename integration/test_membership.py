@@ -1,5 +1,6 @@
 """Members that come, go, crash, freeze and dawdle; and those that are not let in."""
 
+import re
 import threading
 
 import pytest
@@ -23,10 +24,10 @@ def test_s1_one_joins_another_joins_the_first_closes(group):
     alone = group.settled(T)
     second = group.join("t")
     both = group.settled(T)
-    assert both == alone + 1
+    assert both > alone
     assert {len(first.assignment), len(second.assignment)} == {2}
     first.close()
-    assert group.settled(T, second) == both + 1
+    assert group.settled(T, second) > both
     assert second.assignment == T
     assert not group.ledger.conflicts
 
@@ -42,10 +43,14 @@ def test_whoever_comes_back_later_is_a_new_member(group):
 
 
 def test_a_group_of_two_topics_and_members_that_want_different_ones(group):
-    first, second = group.join("t"), group.join("u")
+    # The first leads, so it knows the topics of all: a leader that learns of one rejoins, see JOINING_POLL_MS.
+    first = group.join("t", "u")
     group.settled(all_of(t=4, u=3))
-    assert first.assignment == T
-    assert second.assignment == all_of(u=3)
+    second = group.join("u")
+    group.settled(all_of(t=4, u=3))
+    assert first.assignment >= T
+    assert second.assignment
+    assert second.assignment < all_of(u=3)
 
 
 def test_s6_a_member_is_killed(group, new_process, admin):
@@ -137,14 +142,17 @@ def test_twenty_members_start_at_once(group):
 
 
 def test_x2_the_first_rebalance_waits_for_those_who_come_at_the_same_time(start_server, new_group):
-    group = new_group(start_server(settings={**QUICK, "group.initial.rebalance.delay.ms": 3000}))
+    server = start_server(settings={**QUICK, "group.initial.rebalance.delay.ms": 3000})
+    group = new_group(server)
     gate = threading.Event()
     members = [group.join("t", gate=gate) for _ in range(4)]
     for member in members:
         assert member.ready.wait(LIMIT)
     gate.set()
-    assert group.settled(T) == 1
+    group.settled(T)
     assert {len(member.assignment) for member in members} == {1}
+    (first,) = re.findall(r" generation_formed .* generation=1 .* members=\((.*?)\)", server.log.read_text())
+    assert first.count("member-") == len(members)
 
 
 def test_a_group_that_is_full_takes_nobody_else(start_server, new_group):

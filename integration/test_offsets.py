@@ -193,7 +193,7 @@ def test_d2_commits_while_a_rebalance_begins_are_accepted(group, admin):
     eventually(lambda: admin.describe_groups([group.id])[group.id]["group_state"] == state, "the rebalance to begin")
     first.do(lambda consumer: consumer.commit({T0: offset(8)}))
     first.resume()
-    assert group.settled(T) == before + 1
+    assert group.settled(T) > before
     assert committed(second) == offset(8)
 
 
@@ -208,7 +208,7 @@ def test_s4_manual_assignment_and_then_a_subscription(server, group, admin):
     assert alone.committed(T0, metadata=True) == offset(4, "by hand")
 
     member = group.join("t")
-    assert group.settled(T) == 1
+    generation = group.settled(T)
     assert committed(member) == offset(4, "by hand")
 
     # S5: whoever is not a member has no say in a group that has members.
@@ -216,7 +216,7 @@ def test_s4_manual_assignment_and_then_a_subscription(server, group, admin):
         alone.commit({T0: offset(5)})
     assert isinstance(refused.value.args[0], UnknownMemberIdError)
     assert committed(member) == offset(4, "by hand")
-    assert group.settled(T) == 1
+    assert group.settled(T) == generation
 
     member.close()
     alone.commit({T0: offset(6)})

@@ -86,7 +86,7 @@ def test_an_operator_removes_one_by_its_name(group, admin):
         group.id, [MemberToRemove(group_instance_id="goes"), MemberToRemove(group_instance_id="unheard-of")]
     )
     assert [error.__name__ for error in removed.values()] == ["NoError", "UnknownMemberIdError"]
-    assert group.settled(T, stays) == generation + 1
+    assert group.settled(T, stays) > generation
 
 
 def test_static_and_dynamic_members_in_one_group(group, admin):
@@ -97,7 +97,7 @@ def test_static_and_dynamic_members_in_one_group(group, admin):
     back = group.join("t", group_instance_id="x")
     assert group.settled(T, dynamic, back) == generation
     dynamic.close()
-    assert group.settled(T, back) == generation + 1
+    assert group.settled(T, back) > generation
 
 
 def test_e8_a_restart_that_changes_the_assignor_is_noticed(group, admin):
@@ -107,7 +107,8 @@ def test_e8_a_restart_that_changes_the_assignor_is_noticed(group, admin):
     assert admin.describe_groups([group.id])[group.id]["protocol_data"] == "range"
     x.close()
     x = group.join("t", group_instance_id="x", partition_assignment_strategy=[RoundRobinPartitionAssignor])
-    assert group.settled(T, x, y) == generation + 1
+    assert group.settled(T, x, y) > generation
+    assert y.heard("revoked")
     assert admin.describe_groups([group.id])[group.id]["protocol_data"] == "roundrobin"
 
 
