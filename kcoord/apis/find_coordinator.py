@@ -5,6 +5,7 @@ occur (KIP-890); v6 share groups (KIP-932).
 """
 
 from kcoord.apis.api import Api, Call
+from kcoord.apis.turns import Turns
 from wire.errors import ErrorCode
 from wire.messages import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
@@ -24,10 +25,14 @@ async def find_coordinator(call: Call, request: FindCoordinatorRequest) -> FindC
     transaction topic has no leader. Share groups and unknown key types are invalid requests.
     """
     if call.context.version >= SEVERAL_KEYS_SINCE:
-        found_all = [_find(call, request.key_type, key) for key in request.coordinator_keys]
-        for one in found_all:
+        found_all: list[Coordinator] = []
+        turns = Turns()
+        for key in request.coordinator_keys:
+            await turns.step()
+            one = _find(call, request.key_type, key)
             if request.key_type in (TRANSACTION, SHARE):
                 one.error_message = ""  # only what is no key type at all is explained (`KafkaApis.getCoordinator`)
+            found_all.append(one)
         return FindCoordinatorResponse(coordinators=found_all)
     found = _find(call, request.key_type, request.key)
     return FindCoordinatorResponse(
