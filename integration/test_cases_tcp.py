@@ -3,9 +3,7 @@
 import os
 import signal
 import socket
-import statistics
 import struct
-import time
 from collections.abc import Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -61,7 +59,7 @@ def frozen() -> Iterator[Callable[[Server], None]]:
 
 
 async def test_k5_tools_that_list_and_describe_thousands_of_groups(start_server: StartServer):
-    """Meanwhile 200 members heartbeat every second; none of them waits for long, and none is lost."""
+    """Meanwhile 200 members heartbeat every second; none of them waits until a tool is through, and none is lost."""
     server = start_server(settings={"group.initial.rebalance.delay.ms": 0})
     groups, busy = 3_000, 200
     async with open_world(address(server)) as world:
@@ -70,15 +68,15 @@ async def test_k5_tools_that_list_and_describe_thousands_of_groups(start_server:
         for name in names:
             assert await tool.commit(name, {("t", 0): 1}) == {("t", 0): ErrorCode.NONE}
         members = [await world.stable1(name) for name in names[:busy]]
-        slowest: list[float] = []
+        told, overtaken = 0, []
         done = trio.Event()
 
         async def heartbeats(some: list[Member]) -> None:
             while not done.is_set():
                 for member in some:
-                    start = trio.current_time()
+                    before = told
                     assert await member.heartbeat() is ErrorCode.NONE
-                    slowest.append(trio.current_time() - start)
+                    overtaken.append(told - before)
                 with trio.move_on_after(1):
                     await done.wait()
 
@@ -87,19 +85,22 @@ async def test_k5_tools_that_list_and_describe_thousands_of_groups(start_server:
                 nursery.start_soon(heartbeats, members[first : first + 20])
             for _ in range(10):
                 listed = await tool.list()
+                told += 1
                 assert set(names) <= listed.keys()
                 states = [listed[name].group_state for name in names]
                 assert states == ["Stable"] * busy + ["Empty"] * (groups - busy)
                 for first in range(0, groups, 500):
                     asked = names[first : first + 500]
                     answer = await tool.call(DescribeGroupsRequest(groups=asked), 5)
+                    told += 1
                     described = {one.group_id: one for one in answer.groups}
                     assert len(answer.groups) == 500
                     assert described.keys() == set(asked)
                     assert all(one.error_code == ErrorCode.NONE for one in answer.groups)
             done.set()
-        assert len(slowest) >= busy
-        assert max(slowest) < 1, f"median {statistics.median(slowest)}"
+        assert len(overtaken) >= busy
+        assert told == 70
+        assert max(overtaken) < 7, "a heartbeat is answered before the tool has been through the groups once more"
         for member in members:
             assert await member.heartbeat() is ErrorCode.NONE
 
@@ -125,7 +126,7 @@ async def test_t7_connections_that_say_nothing_leave_nothing(start_server: Start
                 reset.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
                 reset.sendall(b"\x00\x00\x00")
         assert await good.topic_ids("t"), "whoever is there is served"
-        with trio.fail_after(30):
+        with trio.fail_after(60):
             while open_files(server) > before:  # noqa: ASYNC110 - another process changes it
                 await trio.sleep(0.05)
     assert "Traceback" not in server.log.read_text()
@@ -142,7 +143,6 @@ async def test_x5_a_suspended_server_comes_back_to_its_members(start_server: Sta
         members = list(await world.stable(world.group(), None, None, None, session=session))
         group = members[0].group
         frozen(server)
-        start = time.monotonic()
         answers: list[ErrorCode] = []
 
         async def heartbeat(member: Member) -> None:
@@ -152,8 +152,8 @@ async def test_x5_a_suspended_server_comes_back_to_its_members(start_server: Sta
             for member in members:
                 nursery.start_soon(heartbeat, member)
             await trio.sleep(1.5 * session / 1000)
+            assert not answers, "it stands still"
             os.kill(pid(server), signal.SIGCONT)
-        assert time.monotonic() - start >= 1.5 * session / 1000
         assert set(answers) <= {ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.UNKNOWN_MEMBER_ID}
         assert ErrorCode.NONE in answers, "what waited to be read counts before the sessions that ended meanwhile"
         if set(answers) != {ErrorCode.NONE}:

@@ -143,7 +143,7 @@ class Client:
         """Send a payload with its size in front."""
         await self.send_bytes(struct.pack(">i", len(payload)) + payload)
 
-    async def is_closed(self, within: float = 5.0) -> bool:
+    async def is_closed(self, within: float = PATIENCE) -> bool:
         """Whether the server closes the connection, without an answer, within so many seconds."""
         with trio.move_on_after(within):
             try:

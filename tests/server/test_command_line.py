@@ -14,9 +14,9 @@ import pytest
 import trio
 
 from kcoord.cli import main
-from tests.server.client import Client, find, join
+from tests.server.client import GIVE_UP, Client, find, join
 from wire.errors import ErrorCode
-from wire.messages import MetadataRequest
+from wire.messages import DescribeGroupsRequest, MetadataRequest
 
 READY = re.compile(r"kcoord is listening on (\[.*\]|[^:]+):([0-9]+)\n")
 
@@ -31,7 +31,7 @@ def command(*arguments):
 
 def run(*arguments, **env):
     return subprocess.run(
-        command(*arguments), env=environment(**env), capture_output=True, text=True, timeout=20, check=False
+        command(*arguments), env=environment(**env), capture_output=True, text=True, timeout=GIVE_UP, check=False
     )
 
 
@@ -73,7 +73,7 @@ def fails(capsys, monkeypatch):
 
 async def ask(host, port, request, version):
     client = Client(await trio.open_tcp_stream(host, port))
-    with trio.fail_after(5):
+    with trio.fail_after(GIVE_UP):
         try:
             return await client.call(request, version)
         finally:
@@ -185,7 +185,8 @@ def test_a_signal_stops_it_though_requests_wait_and_they_are_told(how):
             client = Client(await trio.open_tcp_stream(host, port))
             member = (await client.call(join("g"), 5)).member_id
             await client.send(join("g", member), 5)
-            await trio.sleep(0.1)
+            while not (await ask(host, port, DescribeGroupsRequest(groups=["g"]), 5)).groups[0].members:
+                pass
             process.send_signal(how)
             answer = await client.receive()
             assert (answer.error_code, answer.member_id) == (ErrorCode.NOT_COORDINATOR, member)
@@ -193,7 +194,7 @@ def test_a_signal_stops_it_though_requests_wait_and_they_are_told(how):
             await client.aclose()
 
         trio.run(park)
-        output, errors = process.communicate(timeout=20)
+        output, errors = process.communicate(timeout=GIVE_UP)
         assert (process.returncode, output, errors) == (0, "", "")
         # And the port is free again at once.
         with running("--listen", f"127.0.0.1:{port}") as (_, _, again):
@@ -218,10 +219,11 @@ async def test_ipv6_in_brackets():
 async def test_json_log_lines():
     with running("--listen", "127.0.0.1:0", "--log-format", "json", "--log-level", "debug") as (process, host, port):
         await ask(host, port, join("g"), 5)
-        await trio.sleep(0.3)
+        lines = []
+        while not lines or lines[-1]["event"] != "connection_closed":
+            lines.append(json.loads(process.stderr.readline()))
         process.terminate()
-        _, errors = process.communicate(timeout=5)
-    lines = [json.loads(line) for line in errors.splitlines()]
+        process.communicate(timeout=GIVE_UP)
     by_event = {line["event"]: line for line in lines}
     handed_out = by_event["member_id_handed_out"]
     assert (handed_out["group"], handed_out["client_id"], handed_out["host"]) == ("g", "c", "/127.0.0.1")
@@ -238,7 +240,7 @@ async def test_console_log_lines():
         assert await client.is_closed()
         await client.aclose()
         process.terminate()
-        _, errors = process.communicate(timeout=5)
+        _, errors = process.communicate(timeout=GIVE_UP)
     (line,) = [line for line in errors.splitlines() if "request_unreadable" in line]
     assert "warning" in line
     assert "Traceback" not in errors

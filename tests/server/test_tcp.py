@@ -12,12 +12,13 @@ import trio
 from kcoord.broker import Broker
 from kcoord.clock import Clock
 from kcoord.config import Address, Config, Listener
+from kcoord.core.notes import MemberJoined
 from kcoord.net.connections import Connections
 from kcoord.net.listening import CannotListen, bind_all
 from kcoord.net.socket_stream import PlainSocketStream
 from kcoord.notices import AcceptFailed, ConnectionClosed
 from kcoord.store.memory import MemoryStore
-from tests.server.client import Client, find, heartbeat, join, stable_member
+from tests.server.client import GIVE_UP, Client, find, heartbeat, join, stable_member
 from tests.server.conftest import on_loopback, start, without_sockets
 from wire.header import request_frame
 from wire.messages import DescribeGroupsRequest, MetadataRequest
@@ -26,7 +27,7 @@ FAST = {"group_initial_rebalance_delay_ms": 100}
 
 
 async def until(condition):
-    with trio.fail_after(5):
+    with trio.fail_after(GIVE_UP):
         while not condition():  # noqa: ASYNC110 - what is waited for is in another task's hands
             await trio.sleep(0.005)
 
@@ -81,7 +82,7 @@ async def test_a29_a_client_that_closes_its_half_still_gets_its_answer(nursery):
     member = (await client.call(join("g"), 5)).member_id
     await client.send(join("g", member), 5)
     await client.stream.send_eof()
-    joined = await client.receive(give_up=5)
+    joined = await client.receive(GIVE_UP)
     assert (joined.error_code, joined.generation_id) == (0, 1)
     assert await client.is_closed()
 
@@ -91,7 +92,7 @@ async def test_a29_a_client_that_resets_its_connection_disturbs_nobody(nursery):
     gone, staying = await server.dial(), await server.dial()
     member = (await gone.call(join("g"), 5)).member_id
     await gone.send(join("g", member), 5)
-    await trio.sleep(0.02)
+    await until(lambda: server.seen(MemberJoined))
     gone.stream.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
     await gone.aclose()
     await until(lambda: server.seen(ConnectionClosed))
@@ -105,7 +106,7 @@ async def test_requests_in_flight_are_answered_before_the_end_is_seen(tcp_server
     await client.send_raw(b"".join(frames))
     await client.stream.send_eof()
     for number in range(200):
-        frame = await client.receive_frame(5)
+        frame = await client.receive_frame(GIVE_UP)
         assert int.from_bytes(frame[:4], "big") == number
     assert await client.is_closed()
 
@@ -113,15 +114,25 @@ async def test_requests_in_flight_are_answered_before_the_end_is_seen(tcp_server
 async def test_a_client_that_never_reads_holds_up_nobody(nursery):
     server = await start(nursery, on_loopback(**FAST))
     deaf, other = await server.dial(), await server.dial()
-    question = request_frame(1, "c", MetadataRequest(topics=None), 1)
-    with trio.move_on_after(1) as patience:
-        while True:
-            await deaf.stream.send_all(question * 100)
-    assert patience.cancelled_caught
+    questions = request_frame(1, "c", MetadataRequest(topics=None), 1) * 1_000_000
+    stuck = trio.CancelScope()
+
+    async def ask():
+        with stuck:
+            await deaf.stream.send_all(questions)
+            pytest.fail("all of that was read, though no answer was")
+
+    nursery.start_soon(ask)
+    # Whoever asks and whoever answers are in this process: when neither has anything to do, neither can go on.
+    await trio.testing.wait_all_tasks_blocked(0.1)
     member, generation = await stable_member(other, "g")
-    with trio.fail_after(1):
-        for _ in range(100):
+    for _ in range(100):
+        with trio.fail_after(GIVE_UP):
             assert (await other.call(heartbeat("g", generation, member), 3)).error_code == 0
+    assert server.running.connections == 2
+    stuck.cancel()
+    await trio.testing.wait_all_tasks_blocked()
+    assert stuck.cancelled_caught, "it was stuck all the while"
     await deaf.aclose()
 
 
@@ -144,9 +155,10 @@ async def test_two_thousand_silent_connections_hold_up_nobody(nursery):
     await until(lambda: server.running.connections == 2000)
     client = await server.dial()
     member, generation = await stable_member(client, "g")
-    with trio.fail_after(2):
-        for _ in range(200):
+    for _ in range(200):
+        with trio.fail_after(GIVE_UP):
             assert (await client.call(heartbeat("g", generation, member), 3)).error_code == 0
+    assert server.running.connections == 2001, "the silent ones are there still"
     for sock in silent:
         sock.close()
 
@@ -250,7 +262,7 @@ async def test_without_descriptors_clients_wait_and_somebody_is_told(nursery):
     listener._socket = TiredSocket(listener._socket, [errno.EMFILE, errno.ENFILE, errno.ECONNABORTED])
     nursery.start_soon(listener.accept, broker, Connections(broker))
     client = Client(await trio.open_tcp_stream(listener.address.host, listener.address.port))
-    with trio.fail_after(5):
+    with trio.fail_after(GIVE_UP):
         assert (await client.call(find("g"), 0)).error_code == 0
     assert [note.why for note in notes if type(note) is AcceptFailed] == [
         "[Errno 24] Too many open files",
