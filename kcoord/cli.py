@@ -1,191 +1,49 @@
-"""The command line: flags, environment and a file become a `Config`, and the server runs until a signal.
+"""Where the program begins: what has to be in place before the rest of it is loaded.
 
-Whatever is wrong with them is said in one sentence on standard error, with exit status 2.
+Loading takes a good part of a second, in which somebody may press Ctrl-C; and the descriptors that a shell has
+closed (`2>&-`) would be given to the first files and sockets that are opened, which log lines would then go to.
 """
 
 import os
-import resource
 import signal
 import sys
-import tomllib
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
-from pathlib import Path
-from typing import Annotated, Literal, NoReturn
+from collections.abc import Sequence
+from types import FrameType
 
-import trio
-from cyclopts import App, CycloptsError, Parameter
-
-from kcoord import __version__
-from kcoord.config import SETTINGS, Config, ConfigError
-from kcoord.serve import CannotListen, Running, UnknownStore, serve
-from kcoord.watch.log_lines import log_lines
-
-ENVIRONMENT_PREFIX = "KCOORD_"
-RESERVED = frozenset({"KCOORD_BOOTSTRAP"})
-"""Names under the prefix that are meant for tests: they point to a server, they do not set one up."""
-USAGE_ERROR = 2
-
-app = App(
-    name="kcoord",
-    help="The Kafka group coordinator alone: a small server that real consumers rebalance against.",
-    version=__version__,
-    version_flags=["--version"],
-    help_format="plaintext",
-)
-
-
-@app.command(name="serve")
-def serve_command(
-    *,
-    listen: Annotated[str | None, Parameter(name="--listen")] = None,
-    advertise: Annotated[str | None, Parameter(name="--advertise")] = None,
-    topic: Annotated[list[str] | None, Parameter(name="--topic", negative=())] = None,
-    override: Annotated[list[str] | None, Parameter(name="--override", negative=())] = None,
-    config: Annotated[Path | None, Parameter(name="--config")] = None,
-    log_format: Annotated[Literal["console", "json"], Parameter(name="--log-format")] = "console",
-    log_level: Annotated[Literal["debug", "info", "warning", "error"], Parameter(name="--log-level")] = "info",
-) -> None:
-    """Serve until SIGTERM or SIGINT.
-
-    A setting is taken from the flags, else from the environment, where group.max.size is
-    KCOORD_GROUP_MAX_SIZE, else from the file, else it has Kafka's default. When the server is ready it
-    prints one line, "kcoord is listening on HOST:PORT"; log lines go to standard error.
-
-    Parameters
-    ----------
-    listen
-        HOST:PORT to listen on (127.0.0.1:9092); port 0 takes a free one.
-    advertise
-        HOST:PORT that clients are told to connect to.
-    topic
-        NAME:PARTITIONS of a topic that exists from the start; may be repeated.
-    override
-        KEY=VALUE, any of Kafka's settings; may be repeated.
-    config
-        A TOML file with Kafka's settings, and a table [topics].
-    log_format
-        How log lines look.
-    log_level
-        The least that is logged.
-
-    """
-    flags: dict[str, object] = dict(_pair(each, "=", "--override", "KEY=VALUE") for each in override or [])
-    if listen is not None:
-        flags["listeners"] = listen
-    if advertise is not None:
-        flags["advertised.listeners"] = advertise
-    asked_topics = dict(_pair(each, ":", "--topic", "NAME:PARTITIONS") for each in topic or [])
-    from_file, topics_from_file = read_file(config) if config is not None else ({}, {})
-    settings = _merged(from_file, from_environment(os.environ), flags)
-    effective = Config.from_settings(settings, {**topics_from_file, **asked_topics})
-    _allow_many_files()
-    trio.run(_serve_until_signal, effective, log_format, log_level)
+INTERRUPTED = 128 + signal.SIGINT
+"""The exit status by which shells know that a program was interrupted."""
+STANDARD_DESCRIPTORS = range(3)
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Run the command line, by default that of the process; what `kcoord` and `python -m kcoord` call."""
-    try:
-        app(arguments, exit_on_error=False, print_error=False)
-    except (ConfigError, CannotListen) as error:
-        _fail(str(error))
-    except CycloptsError as error:
-        _fail(" ".join(str(error).split()))
+    """Run the command line, by default that of the process; what `kcoord` and `python -m kcoord` call.
 
-
-def from_environment(environment: Mapping[str, str]) -> dict[str, object]:
-    """Return the settings that the environment has. Raises ConfigError for a name that is none."""
-    settings: dict[str, object] = {}
-    for name, value in environment.items():
-        if not name.startswith(ENVIRONMENT_PREFIX) or name in RESERVED:
-            continue
-        key = name.removeprefix(ENVIRONMENT_PREFIX).lower().replace("_", ".")
-        if key not in SETTINGS or not name.isupper():
-            raise ConfigError(f"{name} in the environment is not a setting that kcoord knows")
-        settings[key] = value
-    return settings
-
-
-def read_file(path: Path) -> tuple[dict[str, object], dict[str, object]]:
-    """Return the settings and the topics of a TOML file, under dotted keys. Raises ConfigError.
-
-    Dots in TOML make tables, and names here have dots: a table is the part of a name before the dot.
+    Ends in SystemExit with status 2 for what is wrong with the arguments, the settings or the addresses. An interrupt
+    before the server runs ends the process at once, with status 130. Has to be called in the main thread.
     """
+    before = signal.signal(signal.SIGINT, _end_at_once)
     try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ConfigError(f"cannot read {path}: {error.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
-        raise ConfigError(f"{path} is not TOML: {error}") from None
-    topics = content.pop("topics", {})
-    if not isinstance(topics, dict):
-        raise ConfigError(f"topics in {path} must be a table of names and numbers of partitions")
-    return _flattened(content), _flattened(topics)
+        _open_standard_streams()
+        # Only now, as this is what takes its time.
+        from kcoord.commands import run
+
+        run(arguments)
+    finally:
+        # A server that is stopping ignores further signals, until the very end of the process.
+        if signal.getsignal(signal.SIGINT) is _end_at_once:
+            signal.signal(signal.SIGINT, before)
 
 
-def _flattened(table: Mapping[str, object], prefix: str = "") -> dict[str, object]:
-    flat: dict[str, object] = {}
-    for key, value in table.items():
-        if isinstance(value, dict):
-            flat |= _flattened(value, f"{prefix}{key}.")
-        else:
-            flat[prefix + key] = value
-    return flat
+def _end_at_once(_signal: int, _frame: FrameType | None) -> None:
+    """End without a word: nothing has been done yet that would have to be undone."""
+    os._exit(INTERRUPTED)
 
 
-def _merged(*sources: Mapping[str, object]) -> dict[str, object]:
-    """Merge sources, the later one wins, also where a setting has two names."""
-    merged: dict[str, object] = {}
-    for source in sources:
-        replaced = {SETTINGS[key].attribute for key in source if key in SETTINGS}
-        kept = {
-            key: value
-            for key, value in merged.items()
-            if key not in SETTINGS or SETTINGS[key].attribute not in replaced
-        }
-        merged = kept | dict(source)
-    return merged
-
-
-def _pair(text: str, separator: str, flag: str, form: str) -> tuple[str, str]:
-    key, found, value = text.partition(separator)
-    if not found or not key:
-        raise ConfigError(f"{flag} is {text!r}: it must be {form}")
-    return key.strip(), value.strip()
-
-
-def _allow_many_files() -> None:
-    """Raise the limit of open files as far as this process may, as Java does: each connection is one."""
-    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
-    with suppress(ValueError, OSError):
-        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
-
-
-async def _serve_until_signal(config: Config, log_format: str, log_level: str) -> None:
-    problem: str | None = None
-    on_note = log_lines(log_format, log_level, sys.stderr)
-    try:
-        with trio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-            async with trio.open_nursery() as nursery:
-
-                async def announce(task_status: trio.TaskStatus[Running]) -> None:
-                    await serve(config, on_note=on_note, task_status=task_status)
-
-                running = await nursery.start(announce)
-                bound = ", ".join(str(address) for address in running.addresses)
-                print(f"kcoord is listening on {bound}", flush=True)
-                async for _ in signals:
-                    await running.stop()
-                    nursery.cancel_scope.cancel()
-                    break
-    except* CannotListen as group:
-        problem = str(group.exceptions[0])
-    except* UnknownStore as group:
-        problem = str(group.exceptions[0])
-    if problem is not None:
-        raise ConfigError(problem)
-
-
-def _fail(sentence: str) -> NoReturn:
-    print(f"kcoord: {sentence}", file=sys.stderr)
-    sys.exit(USAGE_ERROR)
+def _open_standard_streams() -> None:
+    """Let the standard streams that are closed lead nowhere, and nothing else get their descriptors."""
+    while (descriptor := os.open(os.devnull, os.O_RDWR)) in STANDARD_DESCRIPTORS:
+        pass
+    os.close(descriptor)
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(os.devnull, "r" if name == "stdin" else "w"))  # noqa: SIM115

@@ -8,25 +8,59 @@ from there.
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, Field, dataclass, field, fields
+from ipaddress import IPv4Address, IPv6Address
 from types import MappingProxyType
 from typing import Any
+from urllib.parse import urlsplit
+from uuid import UUID
 
 from kcoord.core.settings import GroupSettings
-from kcoord.log.catalog import INTERNAL_TOPICS, is_legal_name
+from kcoord.log.catalog import INTERNAL_TOPICS, METADATA_TOPIC, OFFSETS_TOPIC, Catalog, TopicRefused
 
 INT32_MAX = 2**31 - 1
 INT64_MAX = 2**63 - 1
 
+MOST_PARTITIONS = 100_000
+"""Of one topic: of one that is there from the start, and by default of those created later."""
+MOST_OFFSETS_PARTITIONS = 10_000
+"""Of __consumer_offsets; each of them costs a task and some memory, used or not."""
+LONGEST_TEXT = 32_767
+"""In bytes of UTF-8: what a string may have in a response (Kafka's STRING has a length of 16 bits)."""
+
 WILDCARD_HOSTS = frozenset({"", "0.0.0.0", "::"})  # noqa: S104 - compared with, not listened on
 """Hosts that stand for every address of the machine: fit to listen on, not to connect to."""
 
-_HOST_AND_PORT = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.%\w]+)\]|(?P<host>[^\[\]:/\s]*)):(?P<port>[0-9]{1,5})")
+_HOST_AND_PORT = re.compile(
+    r"(?:\[(?P<v6>[0-9A-Fa-f:.]+(?:%[0-9A-Za-z._-]+)?)\]|(?P<host>[0-9A-Za-z._-]*)):(?P<port>[0-9]{1,5})"
+)
+"""Kafka, too, takes no other letters, so no name in need of IDNA (Apache Kafka `Utils.HOST_PORT_PATTERN`)."""
+_LOOKS_NUMERIC = re.compile(r"(?:.*\.)?(?:[0-9]+|0[xX][0-9A-Fa-f]*)\.?")
+"""Names that resolvers take for an IPv4 address, among them spellings such as 127.1 and 0."""
+_LONGEST_HOST, _LONGEST_LABEL = 253, 63
+"""In characters (RFC 1035)."""
+
+SHOWN_AT_MOST = 200
+"""Characters of a wrong value that an error names."""
+JAVA_BLANKS = "".join(map(chr, range(0x21)))
+"""What Kafka takes off both ends of a value (Apache Kafka `ConfigDef.parseType`, Java's `String.trim`)."""
+
 _LISTENER = re.compile(r"(?P<name>[A-Za-z0-9_]+)://(?P<address>.+)")
 _SECURE_NAMES = frozenset({"SSL", "SASL_PLAINTEXT", "SASL_SSL"})
 
 
 class ConfigError(Exception):
-    """A setting is wrong. The text is one sentence that names the key, the value and what is allowed."""
+    """A setting is wrong. The text is one sentence that names the key, the value and what is allowed.
+
+    It is one line that can be printed, whatever was in the key and the value.
+    """
+
+    def __init__(self, sentence: str) -> None:
+        super().__init__(printable(sentence))
+
+
+def printable(text: str) -> str:
+    """Return the text as one line that can be printed: other characters are written as Python escapes them."""
+    return "".join(each if each.isprintable() else repr(each)[1:-1] for each in text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +73,16 @@ class Address:
     @classmethod
     def parse(cls, text: str) -> "Address":
         """Read `HOST:PORT` or `[IPv6]:PORT`; the host may be empty. Raises ValueError."""
-        match = _HOST_AND_PORT.fullmatch(text.strip())
+        match = _HOST_AND_PORT.fullmatch(text.strip(JAVA_BLANKS))
         if match is None or int(match["port"]) > 65535:
             raise ValueError("it must be HOST:PORT, or [IPV6]:PORT, with a port of at most 65535")
-        return cls(match["v6"] if match["v6"] is not None else match["host"], int(match["port"]))
+        host = _host(match["host"]) if match["v6"] is None else _numeric(match["v6"], IPv6Address)
+        return cls(host, int(match["port"]))
+
+    @property
+    def is_wildcard(self) -> bool:
+        """Whether it stands for every address of the machine, so that nobody can connect to it."""
+        return self.host in WILDCARD_HOSTS
 
     def __str__(self) -> str:
         return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
@@ -59,14 +99,56 @@ class Listener:
         return f"{self.name}://{self.address}"
 
 
+def _host(name: str) -> str:
+    """Check a host name or an IPv4 address; none at all is fine. Raises ValueError.
+
+    What is refused here would be refused by the resolver, in its own words and too late, or not resolved as meant.
+    """
+    if _LOOKS_NUMERIC.fullmatch(name) is not None:
+        return _numeric(name, IPv4Address)
+    labels = name.removesuffix(".").split(".")
+    if name and (len(name) > _LONGEST_HOST or not all(0 < len(label) <= _LONGEST_LABEL for label in labels)):
+        raise ValueError(
+            f"a host has at most {_LONGEST_HOST} characters, and 1 to {_LONGEST_LABEL} of them between two dots"
+        )
+    return name
+
+
+def _numeric(text: str, kind: type[IPv4Address | IPv6Address]) -> str:
+    """Return an address in its usual spelling. Raises ValueError."""
+    try:
+        return str(kind(text))
+    except ValueError:
+        raise ValueError(f"{text} is no IP address, but looks like one") from None
+
+
+def _text(text: str) -> str:
+    """Check a text that is sent to clients. Raises ValueError."""
+    # Surrogates stand for bytes of the command line or the environment that are no UTF-8, and are not printable.
+    if not text.isprintable():
+        raise ValueError("it must be text that can be printed")
+    if len(text.encode()) > LONGEST_TEXT:
+        raise ValueError(f"it must have at most {LONGEST_TEXT} bytes as UTF-8")
+    return text
+
+
+def _url(text: str) -> str:
+    try:
+        urlsplit(_text(text))
+    except ValueError:
+        raise ValueError("it must be a URL") from None
+    return text
+
+
 def _integer(text: str) -> int:
-    if re.fullmatch(r"\s*[+-]?[0-9]{1,20}\s*", text) is None:
+    """Read an integer as Java's `Integer.parseInt` does, in ASCII digits. Raises ValueError."""
+    if re.fullmatch("[+-]?[0-9]{1,20}", text) is None:
         raise ValueError("it must be a whole number")
     return int(text)
 
 
 def _boolean(text: str) -> bool:
-    lowered = text.strip().lower()
+    lowered = text.lower()
     if lowered not in {"true", "false"}:
         raise ValueError("it must be true or false")
     return lowered == "true"
@@ -74,23 +156,29 @@ def _boolean(text: str) -> bool:
 
 def _listeners(text: str) -> tuple[Listener, ...]:
     """Read Kafka's `NAME://HOST:PORT,...`; a bare `HOST:PORT` is the listener PLAINTEXT."""
-    found: list[Listener] = []
+    if not text:
+        raise ValueError("there must be at least one")
+    found: dict[str, Listener] = {}
     for part in text.split(","):
-        match = _LISTENER.fullmatch(part.strip())
+        match = _LISTENER.fullmatch(part.strip(JAVA_BLANKS))
         name = "PLAINTEXT" if match is None else match["name"].upper()
         if name in _SECURE_NAMES:
             raise ValueError(f"only plaintext connections are served, so no listener can be called {name}")
-        if name in {listener.name for listener in found}:
+        if name in found:
             raise ValueError(f"each listener needs a name of its own, {name} comes twice")
-        found.append(Listener(name, Address.parse(part if match is None else match["address"])))
-    return tuple(found)
+        found[name] = Listener(name, Address.parse(part if match is None else match["address"]))
+    return tuple(found.values())
+
+
+def _advertised(text: str) -> tuple[Listener, ...]:
+    return _listeners(text) if text else ()
 
 
 _READERS: dict[Any, tuple[str, Callable[[str], Any]]] = {
     int: ("int", _integer),
     bool: ("boolean", _boolean),
-    str: ("string", str),
-    str | None: ("string", str),
+    str: ("string", _text),
+    str | None: ("string", _text),
     tuple[Listener, ...]: ("list", _listeners),
 }
 """How the text of a setting is read, by its field's annotation; the names are those of Kafka's own tables."""
@@ -103,10 +191,14 @@ def _setting(
     low: int | None = None,
     high: int = INT32_MAX,
     pattern: str | None = None,
+    reader: Callable[[str], Any] | None = None,
     aliases: tuple[str, ...] = (),
 ) -> Any:
-    """Declare a setting: its meaning, its default, the integers or the texts that are allowed."""
-    metadata = {"doc": doc, "low": low, "high": high, "pattern": pattern, "aliases": aliases}
+    """Declare a setting: its meaning, its default, the integers or the texts that are allowed.
+
+    `reader` is there for a setting that is not read as others of its type are.
+    """
+    metadata = {"doc": doc, "low": low, "high": high, "pattern": pattern, "reader": reader, "aliases": aliases}
     return field(default=default, metadata=metadata)
 
 
@@ -143,9 +235,14 @@ class Config:
         "A listener not named here is known by its own host or, if that is the wildcard, by the address "
         "that the client came to.",
         default=(),
+        reader=_advertised,
     )
-    store: str = _setting("Where groups and offsets are kept, as a URL; memory: forgets them.", default="memory:")
-    num_partitions: int = _setting("Partitions of a topic that is created without saying how many.", default=1, low=1)
+    store: str = _setting(
+        "Where groups and offsets are kept, as a URL; memory: forgets them.", default="memory:", reader=_url
+    )
+    num_partitions: int = _setting(
+        "Partitions of a topic that is created without saying how many.", default=1, low=1, high=MOST_PARTITIONS
+    )
     auto_create_topics_enable: bool = _setting("Whether asking for a topic creates it.", default=True)
     socket_request_max_bytes: int = _setting(
         "The largest request in bytes; a larger one closes its connection.", default=104_857_600, low=1
@@ -192,6 +289,7 @@ class Config:
         "Partitions of __consumer_offsets, over which groups are spread; fixed once groups are stored.",
         default=50,
         low=1,
+        high=MOST_OFFSETS_PARTITIONS,
     )
     offsets_commit_timeout_ms: int = _setting(
         "How long a write of the coordinator may take before its requests are answered with an error.",
@@ -235,12 +333,13 @@ class Config:
                 f"group.max.session.timeout.ms, which is {self.group_max_session_timeout_ms}"
             )
         names = {listener.name for listener in self.listeners}
+        _check_distinct(self.listeners)
         for advertised in self.advertised_listeners:
             if advertised.name not in names:
                 raise ConfigError(
                     f"advertised.listeners has {advertised}, but listeners has no listener {advertised.name}"
                 )
-            if advertised.address.host in WILDCARD_HOSTS:
+            if advertised.address.is_wildcard:
                 raise ConfigError(
                     f"advertised.listeners has {advertised}: clients need a host that they can connect to"
                 )
@@ -263,45 +362,73 @@ class Setting:
 
     def read(self, key: str, value: object) -> Any:
         """Return the value given under `key`, as a text or as TOML has it. Raises ConfigError."""
-        text = value if isinstance(value, str) else _as_text(value)
+        if self.type_name == "list" and isinstance(value, list) and all(isinstance(each, str) for each in value):
+            value = ",".join(value)
+        text = _as_text(value)
         if text is None:
-            raise ConfigError(f"{key} is {value!r}: it must be a single value")
+            raise ConfigError(f"{key} is {_shown(value)}: it must be a single value")
+        text = text.strip(JAVA_BLANKS)
         try:
             result = self._reader(text)
         except ValueError as error:
-            raise ConfigError(f"{key} is {text!r}: {error}") from None
+            raise ConfigError(f"{key} is {_shown(text)}: {error}") from None
         too_small = self._low is not None and result < self._low
         if too_small or (isinstance(result, int) and result > self._high):
-            raise ConfigError(f"{key} is {text!r}: it must be {self.allowed}")
+            raise ConfigError(f"{key} is {_shown(text)}: it must be {self.allowed}")
         if self._pattern is not None and re.fullmatch(self._pattern, text) is None:
-            raise ConfigError(f"{key} is {text!r}: it must be {self.allowed}")
+            raise ConfigError(f"{key} is {_shown(text)}: it must be {self.allowed}")
         return result
 
 
 def _as_text(value: object) -> str | None:
-    """Return a TOML value in the form that a command line would give it; None for a table and the like."""
+    """Return a TOML value in the form that a command line would give it; None for what is no single value."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
-        return str(value)
-    if isinstance(value, list) and all(isinstance(each, str) for each in value):
-        return ",".join(value)
-    return None
+        # Python refuses to write thousands of decimal digits, and nothing that large is allowed anywhere.
+        return str(value) if abs(value) <= INT64_MAX else f"{value:#x}"
+    return value if isinstance(value, str) else None
+
+
+def _shown(value: object) -> str:
+    """Return a value as an error names it: in quotes if it is a text, and not at any length."""
+    if isinstance(value, str | float):
+        shown = repr(value)
+    else:
+        kind = {"dict": "table"}.get(type(value).__name__, type(value).__name__)
+        shown = _as_text(value) or f"a {kind}"
+    return shown if len(shown) <= SHOWN_AT_MOST else f"{shown[:SHOWN_AT_MOST]}... ({len(shown)} characters)"
+
+
+def _check_distinct(listeners: tuple[Listener, ...]) -> None:
+    """Raise ConfigError where two listeners would have the same address; port 0 is another one each time."""
+    seen: dict[Address, Listener] = {}
+    for listener in listeners:
+        other = seen.setdefault(listener.address, listener)
+        if other is not listener and listener.address.port:
+            raise ConfigError(f"listeners has {other} and {listener}: they would have the same address")
 
 
 def _read_topics(topics: Mapping[str, object]) -> dict[str, int]:
+    catalog = Catalog()
+    catalog.create(OFFSETS_TOPIC, 1, UUID(int=1))
     found: dict[str, int] = {}
-    for name, count in topics.items():
-        if not is_legal_name(name):
-            raise ConfigError(
-                f"topic {name!r} has an illegal name: 1 to 249 of a-z A-Z 0-9 . _ - are allowed, but not . or .."
-            )
-        if name in INTERNAL_TOPICS:
+    for number, (name, count) in enumerate(topics.items(), start=2):
+        if name in INTERNAL_TOPICS or name == METADATA_TOPIC:
             raise ConfigError(f"topic {name} is internal and cannot be asked for")
-        text = _as_text(count) if isinstance(count, int) else count
-        if not isinstance(text, str) or re.fullmatch("[0-9]{1,6}", text) is None or not 1 <= int(text) <= 100_000:
-            raise ConfigError(f"topic {name} has {count!r} partitions: it must be a number from 1 to 100000")
-        found[name] = int(text)
+        try:
+            catalog.create(name, 1, UUID(int=number))
+        except TopicRefused as error:
+            raise ConfigError(str(error)) from None
+        try:
+            partitions = _integer((_as_text(count) or "").strip(JAVA_BLANKS))
+        except ValueError:
+            partitions = 0
+        if not 1 <= partitions <= MOST_PARTITIONS:
+            raise ConfigError(
+                f"topic {name} has {_shown(count)} partitions: it must be a number from 1 to {MOST_PARTITIONS}"
+            )
+        found[name] = partitions
     return found
 
 
@@ -316,7 +443,7 @@ def _row(key: str, each: "Field[Any]") -> Setting:
         allowed = {"boolean": "true or false"}.get(type_name, "")
     return Setting(
         key=key, attribute=each.name, type_name=type_name, default=each.default, doc=each.metadata["doc"],
-        allowed=allowed, _reader=reader, _low=low, _high=high, _pattern=pattern,
+        allowed=allowed, _reader=each.metadata["reader"] or reader, _low=low, _high=high, _pattern=pattern,
     )  # fmt: skip
 
 

@@ -17,6 +17,10 @@ OUT_OF_RESOURCES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EN
 """Errors of `accept` that are over when some connection ends."""
 ACCEPT_AGAIN = 0.1
 """Seconds until the next attempt then."""
+TOLD_EVERY = 10.0
+"""Seconds for which an error that lasts, or comes again, is not told again."""
+ACCEPTED_AT_ONCE = 100
+"""Connections that one turn lets in, so that a crowd at the door does not hold up those who are inside."""
 BACKLOG = 4096
 """Connections that the kernel may hold ready; its own limit may be lower."""
 
@@ -37,7 +41,7 @@ class BoundListener:
         self._endpoint: Endpoint | None = None
         if advertised is not None:
             self._endpoint = Endpoint(advertised.host, advertised.port or port)
-        elif listener.address.host not in WILDCARD_HOSTS:
+        elif host not in WILDCARD_HOSTS:
             self._endpoint = Endpoint(listener.address.host, port)
 
     def endpoint_for(self, local_host: str, local_port: int) -> Endpoint:
@@ -54,21 +58,39 @@ class BoundListener:
     async def accept(self, broker: Broker, connections: Connections) -> None:
         """Serve whoever connects, until cancelled."""
         broker.tell(Listening(address=str(self.address), listener=self.name))
+        told: dict[int, float] = {}
         async with trio.open_nursery() as nursery:
             while True:
                 await trio.lowlevel.wait_readable(self._socket)
-                try:
-                    sock, peer = self._socket.accept()
-                except OSError as error:
-                    # Everything else that accept may say is about a client that is gone again.
-                    if error.errno in OUT_OF_RESOURCES:
+                error = self._let_in(nursery, connections)
+                if error is not None:
+                    now = trio.current_time()
+                    code = error.errno or 0
+                    if now - told.get(code, -TOLD_EVERY) >= TOLD_EVERY:
+                        told[code] = now
                         broker.tell(AcceptFailed(listener=self.name, why=str(error)))
-                        await trio.sleep(ACCEPT_AGAIN)
-                    continue
+                    await trio.sleep(ACCEPT_AGAIN)
+
+    def _let_in(self, nursery: trio.Nursery, connections: Connections) -> OSError | None:
+        """Serve those who are at the door; return what keeps the others out, if that is a lack of resources."""
+        for _ in range(ACCEPTED_AT_ONCE):
+            try:
+                sock, peer = self._socket.accept()
+            except BlockingIOError:
+                return None
+            except OSError as error:
+                # Everything else that accept may say is about a client that is gone again.
+                return error if error.errno in OUT_OF_RESOURCES else None
+            try:
                 sock.setblocking(False)
                 sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
                 endpoint = self.endpoint_for(*sock.getsockname()[:2])
-                nursery.start_soon(connections.serve, PlainSocketStream(sock), plain_host(peer[0]), peer[1], endpoint)
+            except OSError:
+                # Some systems say only here that the client is gone.
+                sock.close()
+                continue
+            nursery.start_soon(connections.serve, PlainSocketStream(sock), plain_host(peer[0]), peer[1], endpoint)
+        return None
 
 
 async def bind_all(config: Config) -> list[BoundListener]:
@@ -102,9 +124,14 @@ async def _bind(listener: Listener) -> socket.socket:
             found = await trio.socket.getaddrinfo(host or "0.0.0.0", port, type=socket.SOCK_STREAM)  # noqa: S104
             family, _, _, _, address = min(found, key=lambda each: each[0] != socket.AF_INET)
             sock = socket.create_server(address[:2], family=family, backlog=BACKLOG)
+    except socket.gaierror as error:
+        # The resolver has numbers of its own.
+        raise CannotListen(f"cannot listen on {listener.address}: {error.strerror}") from None
     except OSError as error:
-        named = error.errno is not None and error.errno in errno.errorcode
-        known = os.strerror(error.errno or 0) if named else str(error.strerror or error)
+        # What Python puts in front of the system's words is left out.
+        known = os.strerror(error.errno) if error.errno is not None else str(error)
         raise CannotListen(f"cannot listen on {listener.address}: {known}") from None
+    except UnicodeError as error:
+        raise CannotListen(f"cannot listen on {listener.address}: {error}") from None
     sock.setblocking(False)
     return sock

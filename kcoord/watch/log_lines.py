@@ -2,18 +2,26 @@
 
 import re
 from collections.abc import Callable, Mapping
-from dataclasses import fields
+from dataclasses import dataclass, fields
 from types import MappingProxyType
-from typing import Any, TextIO
+from typing import Any
 
 from kcoord import notices
 from kcoord.core import notes
 
 LEVELS = MappingProxyType({"debug": 10, "info": 20, "warning": 30, "error": 40})
-FORMATS = ("console", "json")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class LinesLost:
+    """So many lines of this log could not be written: nobody read it, or there was no room for them."""
+
+    lines: int
+
 
 _LEVEL_OF: Mapping[type, str] = MappingProxyType(
     {
+        LinesLost: "warning",
         notes.MemberIdHandedOut: "debug",
         notes.OffsetsCommitted: "debug",
         notes.JoinRefused: "warning",
@@ -43,49 +51,52 @@ LISTED_AT_MOST = 20
 _WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
 
 
-def log_lines(log_format: str, level: str, file: TextIO) -> Callable[[object], None]:
-    """Return a listener that writes each note of at least that level to `file`, as `json` or for a `console`.
+def log_lines(level: str, render: Callable[[object], str], write: Callable[[str], object]) -> Callable[[object], None]:
+    """Return a listener that has the line of each note of at least that level written.
 
-    Raises KeyError for a level that is not in `LEVELS`. structlog is loaded here and not before, as servers
-    in tests mostly log nothing.
+    `render` makes the line (see `render_line`), `write` takes it; as notes come in the middle of serving, it must
+    neither wait nor raise. Raises KeyError for a level that is not in `LEVELS`.
+    """
+    lowest = LEVELS[level]
+    wanted = {kind: LEVELS[name] >= lowest for kind, name in _LEVEL_OF.items()}
+    others_wanted = LEVELS["info"] >= lowest
+
+    def listen(note: object) -> None:
+        if wanted.get(type(note), others_wanted):
+            write(render(note))
+
+    return listen
+
+
+def render_line(log_format: str, *, colours: bool = False) -> Callable[[object], str]:
+    """Return what makes a line, without its end, of a note: `json`, or for a `console`, in colours or without.
+
+    structlog is loaded here and not before, as servers in tests mostly log nothing.
     """
     import structlog
 
     renderer: Any
+    shown: Callable[[object], object]
     if log_format == "json":
-        renderer = structlog.processors.JSONRenderer()
+        renderer, shown = structlog.processors.JSONRenderer(), shortened
     else:
-        renderer = structlog.dev.ConsoleRenderer(colors=file.isatty(), sort_keys=False)
-    logger = structlog.wrap_logger(
-        structlog.PrintLogger(file),
-        processors=[
-            structlog.processors.add_log_level,
-            structlog.processors.TimeStamper(fmt="iso", utc=True),
-            renderer,
-        ],
-        wrapper_class=structlog.make_filtering_bound_logger(LEVELS[level]),
-    )
-    lowest = LEVELS[level]
-    broken: list[object] = []
-    shapes: dict[type, tuple[int, str, tuple[str, ...]]] = {}
+        renderer = structlog.dev.ConsoleRenderer(colors=colours, sort_keys=False)
+        shown = escaped
+    stamp = structlog.processors.TimeStamper(fmt="iso", utc=True)
+    shapes: dict[type, tuple[str, str, tuple[str, ...]]] = {}
 
-    def write(note: object) -> None:
+    def render(note: object) -> str:
         kind = type(note)
         shape = shapes.get(kind)
         if shape is None:
             names = tuple(each.name for each in fields(note))  # type: ignore[arg-type]
-            number = LEVELS[_LEVEL_OF.get(kind, "info")]
-            shape = shapes[kind] = (number, _WORD.sub("_", kind.__name__).lower(), names)
-        number, event, names = shape
-        if number >= lowest and not broken:
-            try:
-                logger.log(number, event, **{name: shortened(getattr(note, name)) for name in names})
-            except OSError:
-                # The reader went away, or the disk is full. Groups live on without a log, and there is nobody
-                # left who could be told.
-                broken.append(note)
+            shape = shapes[kind] = (_WORD.sub("_", kind.__name__).lower(), _LEVEL_OF.get(kind, "info"), names)
+        event, level, names = shape
+        line: dict[str, Any] = {name: shown(getattr(note, name)) for name in names}
+        line |= {"event": event, "level": level}
+        return str(renderer(None, level, stamp(None, level, line)))
 
-    return write
+    return render
 
 
 def shortened(value: object) -> object:
@@ -93,3 +104,25 @@ def shortened(value: object) -> object:
     if isinstance(value, tuple) and len(value) > LISTED_AT_MOST:
         return (*value[:LISTED_AT_MOST], f"and {len(value) - LISTED_AT_MOST} more")
     return value
+
+
+class _Escaped:
+    """A text that the renderer shows as Python would write it, in quotes."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+
+    def __repr__(self) -> str:
+        return repr(self._text)
+
+
+def escaped(value: object) -> object:
+    """Return what a console may be given, where clients chose the text: no control or format character as it is.
+
+    Those could move the cursor, rewrite earlier lines or turn the order of the letters. The letters of every
+    alphabet stay; which characters do not is what `str.isprintable` says (Unicode's categories C and Z). A list is
+    shown as Python writes it, and so are the texts in it.
+    """
+    if isinstance(value, str) and not value.isprintable():
+        return _Escaped(value)
+    return shortened(value)

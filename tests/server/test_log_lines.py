@@ -1,21 +1,20 @@
 """Log lines: every note has one, at the level it is worth."""
 
 import inspect
-import io
 import json
 
 import pytest
 
 from kcoord import notices
 from kcoord.core import notes
-from kcoord.watch.log_lines import LEVELS, log_lines
+from kcoord.watch.log_lines import LEVELS, LinesLost, log_lines, render_line
 
 KINDS = [
     kind
     for module in (notes, notices)
     for _, kind in inspect.getmembers(module, inspect.isclass)
     if kind.__module__ == module.__name__ and kind is not notes.Note
-]
+] + [LinesLost]
 
 
 def example(kind):
@@ -26,11 +25,8 @@ def example(kind):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_note_is_one_line_with_all_its_fields(kind):
-    written = io.StringIO()
-    write = log_lines("json", "debug", written)
-    write(example(kind))
-    write(example(kind))
-    first, second = written.getvalue().splitlines()
+    render = render_line("json")
+    first, second = render(example(kind)), render(example(kind))
     line = json.loads(first)
     assert set(line) == {"event", "level", "timestamp", *kind.__dataclass_fields__}
     assert line["event"].replace("_", "") == kind.__name__.lower()
@@ -40,48 +36,80 @@ def test_every_note_is_one_line_with_all_its_fields(kind):
 
 @pytest.mark.parametrize("level", LEVELS)
 def test_what_is_less_than_the_level_is_left_out(level):
-    written = io.StringIO()
-    write = log_lines("json", level, written)
+    written = []
+    listen = log_lines(level, render_line("json"), written.append)
     for kind in KINDS:
-        write(example(kind))
-    levels = {json.loads(line)["level"] for line in written.getvalue().splitlines()}
+        listen(example(kind))
+    levels = {json.loads(line)["level"] for line in written}
     assert levels == {name for name, number in LEVELS.items() if number >= LEVELS[level]}
-
-
-def test_the_console_has_no_colours_where_nobody_sees_them():
-    written = io.StringIO()
-    log_lines("console", "info", written)(notes.GroupCreated(group="g\nh"))
-    (line,) = written.getvalue().splitlines()
-    assert "group_created" in line
-    assert "group='g\\nh'" in line
-    assert "\x1b" not in line
-
-
-def test_a_large_group_does_not_fill_the_log():
-    written = io.StringIO()
-    write = log_lines("json", "info", written)
-    for size in (20, 3000):
-        members = tuple(f"m{number}" for number in range(size))
-        write(notes.GenerationFormed(group="g", generation=1, protocol="range", leader="m0", members=members))
-    whole, short = (json.loads(line)["members"] for line in written.getvalue().splitlines())
-    assert whole == [f"m{number}" for number in range(20)]
-    assert short == [*whole, "and 2980 more"]
-
-
-def test_a_reader_that_goes_away_ends_the_log_and_nothing_else():
-    class Pipe(io.StringIO):
-        def write(self, text):
-            if self.tell() > 0:
-                raise BrokenPipeError
-            return super().write(text)
-
-    written = Pipe()
-    write = log_lines("json", "info", written)
-    for _ in range(3):
-        write(notes.GroupCreated(group="g"))
-    assert len(written.getvalue().splitlines()) <= 1
 
 
 def test_an_unknown_level_is_a_mistake():
     with pytest.raises(KeyError):
-        log_lines("json", "loud", io.StringIO())
+        log_lines("loud", render_line("json"), print)
+
+
+def test_the_console_has_no_colours_where_nobody_sees_them():
+    note = notes.GroupCreated(group="g")
+    assert "\x1b" not in render_line("console")(note)
+    assert "\x1b" in render_line("console", colours=True)(note)
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("readers", "readers"),
+        ("", ""),
+        ("Läser-читатели-読者-قراء-पाठक", "Läser-читатели-読者-قراء-पाठक"),
+        ("two words", "'two words'"),
+        ("g\nh", "'g\\nh'"),
+        ("\x1b[2J\x1b[31mred", "'\\x1b[2J\\x1b[31mred'"),
+        ("\x9b2J", "'\\x9b2J'"),
+        ("a\u202eb", "'a\\u202eb'"),
+        ("a\u2066b\u2069", "'a\\u2066b\\u2069'"),
+        ("a\0b", "'a\\x00b'"),
+        ("a\x7f\x08b", "'a\\x7f\\x08b'"),
+        ("a\u2028b\u0085", "'a\\u2028b\\x85'"),
+        ("a\u200bb\ufeff", "'a\\u200bb\\ufeff'"),
+        ("a\U000e0041b", "'a\\U000e0041b'"),
+        ("it's \x1b", '"it\'s \\x1b"'),
+    ],
+)
+def test_what_a_client_says_cannot_play_tricks_on_a_console(text, shown):
+    line = render_line("console")(notes.MemberJoined(group=text, member=text, instance=text, client_id=text,
+                                                     host="/1.2.3.4", reason=text))  # fmt: skip
+    assert line.isprintable()
+    for name in ("group", "member", "instance", "client_id", "reason"):
+        assert f" {name}={shown} " in line + " "
+
+
+def test_members_in_a_list_cannot_either():
+    note = notes.RebalanceStarted(group="g", generation=1, reason="r", waiting_for=("ü", "\x1b[2J", "a\u202e"))
+    line = render_line("console")(note)
+    assert "waiting_for=('ü', '\\x1b[2J', 'a\\u202e')" in line
+    assert line.isprintable()
+
+
+def test_with_colours_it_is_the_renderer_alone_that_controls_the_console():
+    render = render_line("console", colours=True)
+    assert render(notes.GroupCreated(group="\x1b[2J")).count("\x1b") == render(notes.GroupCreated(group="g")).count(
+        "\x1b"
+    )
+
+
+def test_json_says_what_it_was():
+    text = "\x1b[2J\u202e\0 ü"
+    line = render_line("json")(notes.GroupCreated(group=text))
+    assert line.isprintable()
+    assert json.loads(line)["group"] == text
+
+
+def test_a_large_group_does_not_fill_the_log():
+    render = render_line("json")
+    whole, short = (
+        json.loads(render(notes.GenerationFormed(
+            group="g", generation=1, protocol="range", leader="m0", members=tuple(f"m{n}" for n in range(size)))))
+        for size in (20, 3000)
+    )  # fmt: skip
+    assert whole["members"] == [f"m{number}" for number in range(20)]
+    assert short["members"] == [*whole["members"], "and 2980 more"]
