@@ -60,8 +60,13 @@ def serve_command(
     """Serve until SIGTERM or SIGINT.
 
     A setting is taken from the flags, else from the environment, where group.max.size is
-    KCOORD_GROUP_MAX_SIZE, else from the file, else it has Kafka's default. When the server is ready it
-    prints one line, "kcoord is listening on HOST:PORT"; log lines go to standard error.
+    KCOORD_GROUP_MAX_SIZE, else from the file, else it has Kafka's default. What Kubernetes puts into the
+    environment for a service called kcoord (KCOORD_PORT and so on) is left alone.
+
+    When the server is ready it prints one line, "kcoord is listening on HOST:PORT"; if standard output is
+    closed, it does not, and if it takes nothing, that is an error. Log lines go to standard error. The server
+    never waits for them to be read or stored: those that find no room are dropped, and counted in a line of
+    their own.
 
     Parameters
     ----------
@@ -72,7 +77,7 @@ def serve_command(
     topic
         NAME:PARTITIONS of a topic that exists from the start; may be repeated.
     override
-        KEY=VALUE, any of Kafka's settings; may be repeated.
+        KEY=VALUE, any of Kafka's settings; may be repeated, and of the same key the last one counts.
     config
         A TOML file with Kafka's settings, and a table [topics].
     log_format

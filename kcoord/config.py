@@ -40,11 +40,11 @@ _LONGEST_HOST, _LONGEST_LABEL = 253, 63
 """In characters (RFC 1035)."""
 
 SHOWN_AT_MOST = 200
-"""Characters of a wrong value that an error names."""
+"""Characters of what is wrong that an error names."""
 JAVA_BLANKS = "".join(map(chr, range(0x21)))
 """What Kafka takes off both ends of a value (Apache Kafka `ConfigDef.parseType`, Java's `String.trim`)."""
 
-_LISTENER = re.compile(r"(?P<name>[A-Za-z0-9_]+)://(?P<address>.+)")
+_LISTENER = re.compile(r"(?P<name>[A-Za-z0-9_]{1,100})://(?P<address>.+)")
 _SECURE_NAMES = frozenset({"SSL", "SASL_PLAINTEXT", "SASL_SSL"})
 
 
@@ -133,8 +133,9 @@ def _text(text: str) -> str:
 
 
 def _url(text: str) -> str:
+    _text(text)
     try:
-        urlsplit(_text(text))
+        urlsplit(text)
     except ValueError:
         raise ValueError("it must be a URL") from None
     return text
@@ -316,7 +317,7 @@ class Config:
         for key, value in settings.items():
             setting = SETTINGS.get(key)
             if setting is None:
-                raise ConfigError(f"{key} is not a setting that kcoord knows")
+                raise ConfigError(f"{_cut(key)} is not a setting that kcoord knows")
             if setting.attribute in values:
                 raise ConfigError(f"{key} and {given_as[setting.attribute]} are the same setting")
             given_as[setting.attribute] = key
@@ -397,7 +398,11 @@ def _shown(value: object) -> str:
     else:
         kind = {"dict": "table"}.get(type(value).__name__, type(value).__name__)
         shown = _as_text(value) or f"a {kind}"
-    return shown if len(shown) <= SHOWN_AT_MOST else f"{shown[:SHOWN_AT_MOST]}... ({len(shown)} characters)"
+    return _cut(shown)
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= SHOWN_AT_MOST else f"{text[:SHOWN_AT_MOST]}... ({len(text)} characters)"
 
 
 def _check_distinct(listeners: tuple[Listener, ...]) -> None:
