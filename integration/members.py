@@ -20,7 +20,7 @@ Partitions = frozenset[TopicPartition]
 
 POLL_MS = 50
 """How long a poll takes of a member that has nothing else to do."""
-JOINING_POLL_MS = 500
+JOINING_POLL_MS = 250
 """How long it takes while the member is not in the group.
 
 kafka-python 3.0.12 forgets what it did in a poll that ended too early. A join that is complete before the next poll

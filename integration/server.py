@@ -46,7 +46,9 @@ class Server:
         assert self._process.stdout is not None
         line = self._process.stdout.readline()
         before, _, address = line.strip().rpartition(" ")
-        assert before == "kcoord is listening on", f"{line!r}; its log: {self.log.read_text()}"
+        if before != "kcoord is listening on":
+            self.kill()
+            raise AssertionError(f"it did not start, it said {line!r} and: {self.log.read_text()}")
         host, _, port = address.rpartition(":")
         assert host == self._host
         self._port = int(port)

@@ -68,7 +68,7 @@ def test_s6_a_member_is_killed(group, new_process, admin):
 def test_each_member_has_its_own_session_timeout(group, new_process, admin):
     survivor = group.join("t")
     short = new_process(group, "t", client_id="short", **SHORT_SESSION)
-    long = new_process(group, "t", client_id="long", session_timeout_ms=12_000)
+    long = new_process(group, "t", client_id="long", session_timeout_ms=9_000)
     eventually(lambda: survivor.assignment and short.assignment and long.assignment, lambda: (survivor, short, long))
     long.kill()
     short.kill()
