@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
+from kcoord.core.answers import UNKNOWN_GENERATION, no_protocol_name
 from kcoord.core.settings import GroupSettings
 from wire.errors import ErrorCode
 from wire.messages import (
@@ -36,9 +37,6 @@ from wire.messages import (
     SyncGroupRequest,
     SyncGroupResponse,
 )
-
-_NULL_PROTOCOL_NAME_SINCE = 7
-"""JoinGroup 7 made protocol_name nullable (KIP-559)."""
 
 _MANY_GROUPS_SINCE = 8
 """OffsetFetch 8 asks for several groups (KIP-709)."""
@@ -120,8 +118,8 @@ _BEFORE_THE_COORDINATOR = frozenset({ErrorCode.INVALID_GROUP_ID, ErrorCode.INVAL
 def _join_group(request: JoinGroupRequest, version: int, code: ErrorCode) -> JoinGroupResponse:
     return JoinGroupResponse(
         error_code=code,
-        generation_id=-1,
-        protocol_name=None if version >= _NULL_PROTOCOL_NAME_SINCE else "",
+        generation_id=UNKNOWN_GENERATION,
+        protocol_name=no_protocol_name(version),
         member_id=request.member_id if code in _BEFORE_THE_COORDINATOR else "",
     )
 
