@@ -45,6 +45,10 @@ _LEVEL_OF: Mapping[type, str] = MappingProxyType(
 )
 """How loud a note is; those that are not named are plain news: info."""
 
+SHOWN_AT_MOST = 1_000
+"""How many characters of an id one line shows: clients may choose ids of thirty thousand."""
+TRACEBACK = "traceback"
+"""The field of a note that is shown whole, however long: its end says what it is about."""
 LISTED_AT_MOST = 20
 """How many members one line names: a large group's ids would fill hundreds of kilobytes at each rebalance."""
 
@@ -78,7 +82,7 @@ def render_line(log_format: str, *, colours: bool = False) -> Callable[[object],
     renderer: Any
     shown: Callable[[object], object]
     if log_format == "json":
-        renderer, shown = structlog.processors.JSONRenderer(), shortened
+        renderer, shown = structlog.processors.JSONRenderer(), as_it_is
     else:
         renderer = structlog.dev.ConsoleRenderer(colors=colours, sort_keys=False)
         shown = escaped
@@ -92,7 +96,9 @@ def render_line(log_format: str, *, colours: bool = False) -> Callable[[object],
             names = tuple(each.name for each in fields(note))  # type: ignore[arg-type]
             shape = shapes[kind] = (_WORD.sub("_", kind.__name__).lower(), _LEVEL_OF.get(kind, "info"), names)
         event, level, names = shape
-        line: dict[str, Any] = {name: shown(getattr(note, name)) for name in names}
+        line: dict[str, Any] = {
+            name: shown(getattr(note, name) if name == TRACEBACK else shortened(getattr(note, name))) for name in names
+        }
         line |= {"event": event, "level": level}
         return str(renderer(None, level, stamp(None, level, line)))
 
@@ -100,9 +106,13 @@ def render_line(log_format: str, *, colours: bool = False) -> Callable[[object],
 
 
 def shortened(value: object) -> object:
-    """Return a long list of members with its beginning and how many more there are; anything else as it is."""
-    if isinstance(value, tuple) and len(value) > LISTED_AT_MOST:
-        return (*value[:LISTED_AT_MOST], f"and {len(value) - LISTED_AT_MOST} more")
+    """Return a long list of members, or a long text, with its beginning and how much more there is."""
+    if isinstance(value, tuple):
+        listed = tuple(shortened(each) for each in value[:LISTED_AT_MOST])
+        left = len(value) - len(listed)
+        return (*listed, f"and {left} more") if left else listed
+    if isinstance(value, str) and len(value) > SHOWN_AT_MOST:
+        return f"{value[:SHOWN_AT_MOST]}... and {len(value) - SHOWN_AT_MOST} more characters"
     return value
 
 
@@ -125,4 +135,9 @@ def escaped(value: object) -> object:
     """
     if isinstance(value, str) and not value.isprintable():
         return _Escaped(value)
-    return shortened(value)
+    return value
+
+
+def as_it_is(value: object) -> object:
+    """Return the value: JSON has escapes of its own."""
+    return value

@@ -104,6 +104,21 @@ def test_json_says_what_it_was():
     assert json.loads(line)["group"] == text
 
 
+@pytest.mark.parametrize("log_format", ["json", "console"])
+def test_a_long_name_does_not_fill_the_log(log_format):
+    render = render_line(log_format)
+    for letter in ("x", "\ufffd", "\n"):
+        line = render(notes.GroupCreated(group=letter * 30_000))
+        assert "... and 29000 more characters" in line
+        assert len(line) < 10_000
+    members = ("m" * 30_000,) * 30
+    line = render(notes.JoinPhaseHeldOpen(group="g", generation=1, waiting_for=members))
+    assert len(line) < 25_000
+    assert "and 10 more" in line
+    whole = "Traceback\n" + "x" * 5_000
+    assert "x" * 5_000 in render(notices.BugFound(partition=1, request="a timer", traceback=whole))
+
+
 def test_a_large_group_does_not_fill_the_log():
     render = render_line("json")
     whole, short = (
