@@ -34,7 +34,7 @@ _OF_A_KUBERNETES_SERVICE = re.compile(
 )
 """Names that Kubernetes gives every container beside a service called kcoord; no setting can be named like them."""
 USAGE_ERROR = 2
-PATIENCE_WITH_THE_LOG = 2.0
+PATIENCE_WITH_THE_LOG = 0.5
 """Seconds in which the last lines may be written when the server ends; if nobody reads them, they are lost."""
 
 app = App(

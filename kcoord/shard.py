@@ -36,8 +36,8 @@ from kcoord.store.base import Fenced, Row, Store, StoreError
 from wire.errors import ErrorCode, WireError
 from wire.payloads import decode_key, decode_value, encode_key, encode_value
 
-LATE = 1.0
-"""Seconds by which a timer must be late for its process to have stood still (a stopped container, a laptop lid)."""
+LATE = 0.05
+"""Seconds by which a timer must be late for its process to have been held up (a stopped container, much to do)."""
 LISTEN_FIRST = 0.1
 """Seconds for which sockets are read then, before sessions end: the heartbeats may long be there."""
 RETRY_FIRST = 0.1

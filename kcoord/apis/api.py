@@ -25,14 +25,25 @@ Handler = Callable[[Call, Any], Awaitable[Any]]
 class Api:
     """One API key as it is served."""
 
-    __slots__ = ("handle", "key", "name", "request", "versions")
+    __slots__ = ("handle", "key", "name", "request", "versions", "weight")
 
-    def __init__(self, *, request: type[Message], versions: str, handle: Handler) -> None:
-        """`versions` is in Kafka's notation, "0-9"; each of them must be one that the message class can read."""
+    def __init__(
+        self,
+        *,
+        request: type[Message],
+        versions: str,
+        handle: Handler,
+        weight: Callable[[Any], int] | None = None,
+    ) -> None:
+        """`versions` is in Kafka's notation, "0-9"; each of them must be one that the message class can read.
+
+        `weight` counts the entries of a response, for an API of which a small request may have a large answer.
+        """
         self.request = request
         self.key = request.API_KEY
         self.name = request.__name__.removesuffix("Request")
         self.versions = Versions.parse(versions)
         self.handle = handle
+        self.weight = weight
         assert self.versions.lowest in request.VERSIONS
         assert self.versions.highest in request.VERSIONS

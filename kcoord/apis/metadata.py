@@ -89,36 +89,34 @@ async def topics(call: Call, request: MetadataRequest) -> list[MetadataResponseT
 
     One id in the list, and names are not looked at (Apache Kafka `KafkaApis.handleTopicMetadataRequest`).
     """
-    version, catalog = call.context.version, call.broker.catalog
+    version, catalog, turns = call.context.version, call.broker.catalog, Turns()
     if request.topics is None or (version < NULL_MEANS_ALL_SINCE and not request.topics):
-        return [described(call, topic) for topic in catalog]
+        return [await described(call, turns, topic) for topic in catalog]
     ids = dict.fromkeys(topic.topic_id for topic in request.topics if topic.topic_id != NO_ID)
     if ids:
         found = [(topic_id, catalog.by_id(topic_id)) for topic_id in ids]
         return [
             MetadataResponseTopic(name=None, topic_id=topic_id, error_code=ErrorCode.UNKNOWN_TOPIC_ID)
             if topic is None
-            else described(call, topic)
+            else await described(call, turns, topic)
             for topic_id, topic in found
         ]
     may_create = call.broker.config.auto_create_topics_enable and request.allow_auto_topic_creation
     answer: list[MetadataResponseTopic] = []
-    turns = Turns()
     for name in dict.fromkeys(topic.name or "" for topic in request.topics):
         await turns.step()
         topic = catalog.by_name(name)
-        answer.append(missing(call, name, may_create) if topic is None else described(call, topic))
+        answer.append(missing(call, name, may_create) if topic is None else await described(call, turns, topic))
     return answer
 
 
-def described(call: Call, topic: Topic) -> MetadataResponseTopic:
+async def described(call: Call, turns: Turns, topic: Topic) -> MetadataResponseTopic:
     """Return the entry of a topic: this broker leads each partition and holds its only replica."""
     node_id = call.broker.node_id
-    return MetadataResponseTopic(
-        name=topic.name,
-        topic_id=topic.topic_id,
-        is_internal=topic.is_internal,
-        partitions=[
+    entry = MetadataResponseTopic(name=topic.name, topic_id=topic.topic_id, is_internal=topic.is_internal)
+    for partition in topic.partitions:
+        await turns.step()
+        entry.partitions.append(
             MetadataResponsePartition(
                 partition_index=partition.index,
                 leader_id=node_id,
@@ -126,9 +124,13 @@ def described(call: Call, topic: Topic) -> MetadataResponseTopic:
                 replica_nodes=[node_id],
                 isr_nodes=[node_id],
             )
-            for partition in topic.partitions
-        ],
-    )
+        )
+    return entry
+
+
+def weight(response: MetadataResponse) -> int:
+    """Return how many entries there are to be written."""
+    return len(response.topics) + sum(len(topic.partitions) for topic in response.topics)
 
 
 def missing(call: Call, name: str, may_create: bool) -> MetadataResponseTopic:
@@ -147,4 +149,4 @@ def missing(call: Call, name: str, may_create: bool) -> MetadataResponseTopic:
     return MetadataResponseTopic(name=name, error_code=error, is_internal=name in INTERNAL_TOPICS)
 
 
-API = Api(request=MetadataRequest, versions="0-13", handle=metadata)
+API = Api(request=MetadataRequest, versions="0-13", handle=metadata, weight=weight)

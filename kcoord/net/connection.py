@@ -13,7 +13,6 @@ and written beside the others' requests.
 import traceback
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 
 import trio
@@ -37,6 +36,8 @@ READ_SIZE = 65_536
 """Bytes that are read at once, at most."""
 LARGE = 256 * 1024
 """Bytes from which a request, or an answer, is large: what is done with it takes long enough to be felt by others."""
+HEAVY = 2_000
+"""Entries of an answer from which it is written as a large one, whatever the size of its request."""
 MOST_UNREAD = 256 * 1024 * 1024
 """Bytes of large answers that may wait, all together, for clients that do not read them."""
 KEPT_HEADER = 1_024
@@ -56,6 +57,7 @@ class KnownHeader:
     handle: Handler
     call: Call
     response_version: int
+    weight: Callable[[Any], int] | None
 
 
 def read_nothing(_frame: bytes, offset: int) -> tuple[None, int]:
@@ -156,33 +158,43 @@ class Connection:
             if known is None or not frame.startswith(known.rest, 8):
                 known = self._learn(frame)
             correlation_id = int.from_bytes(frame[4:8], "big", signed=True)
-            if len(frame) < LARGE:
-                request, _ = known.read(frame, known.offset)
-                response = await known.handle(known.call, request)
-                answer = self._framed(correlation_id, request, response, known.response_version)
-            else:
-                answer = await self._at_length(known, frame, correlation_id)
+            answer = await self._answer(known, frame, correlation_id)
+            del frame  # neither is kept while the other side takes its time
             if len(answer) < LARGE:
                 await stream.send_all(answer)
             else:
                 await self._send_large(answer)
+            del answer
             self.requests += 1
             self.last_active = trio.current_time()
             if frames.holds_more:
                 await trio.lowlevel.checkpoint()
 
-    async def _at_length(self, known: KnownHeader, frame: bytes, correlation_id: int) -> bytes:
-        """Read a large request and write its answer in a thread, one of them at a time, while others are served.
+    async def _answer(self, known: KnownHeader, frame: bytes, correlation_id: int) -> bytes:
+        """Read a request, have it handled, and put the answer into bytes. Raises as `_framed`.
 
-        What is in between is the handler's, which lets others have their turns itself. Raises as `_framed`.
+        What is large is read and written in a thread, one request at a time, while others are served; what lies in
+        between is the handler's, which lets others have their turns itself.
         """
-        in_thread = partial(trio.to_thread.run_sync, abandon_on_cancel=True, limiter=self._load.one_at_a_time)
-        request, _ = await in_thread(known.read, frame, known.offset)
+        large = len(frame) >= LARGE
+        if large:
+            request, _ = await self._in_thread(known.read, frame, known.offset)
+        else:
+            request, _ = known.read(frame, known.offset)
         response = await known.handle(known.call, request)
-        try:
-            return await in_thread(response_frame, correlation_id, response, known.response_version)
-        except Unsendable:
-            return self._framed(correlation_id, request, response, known.response_version)
+        if large or (known.weight is not None and known.weight(response) >= HEAVY):
+            try:
+                framed: bytes = await self._in_thread(response_frame, correlation_id, response, known.response_version)
+            except Unsendable:
+                pass  # that is found out once more, where there is a remedy
+            else:
+                return framed
+        return self._framed(correlation_id, request, response, known.response_version)
+
+    async def _in_thread(self, work: Callable[..., Any], *given: Any) -> Any:
+        """Do what knows nothing of the server in a thread; a connection that ends does not wait for it."""
+        limiter = self._load.one_at_a_time
+        return await trio.to_thread.run_sync(work, *given, abandon_on_cancel=True, limiter=limiter)
 
     async def _send_large(self, answer: bytes) -> None:
         """Send a large answer. Raises TooMuchUnread where memory would fill up with what clients do not read."""
@@ -226,7 +238,7 @@ class Connection:
             read, handle, response_version = read_nothing, answer_unsupported, 0
         context = Context(version, header.client_id or "", self._java_host)
         call = Call(self._broker, context, self._endpoint)
-        known = KnownHeader(frame[8:offset], offset, read, handle, call, response_version)
+        known = KnownHeader(frame[8:offset], offset, read, handle, call, response_version, api.weight)
         if version in api.versions and len(known.rest) <= KEPT_HEADER:
             self._known[frame[:4]] = known
         return known

@@ -1,5 +1,8 @@
 """Requests and answers of unusual size or number: they may take their time, but not everybody's."""
 
+import gc
+from dataclasses import replace
+
 import pytest
 import trio
 from trio.testing import lockstep_stream_pair, wait_all_tasks_blocked
@@ -8,6 +11,7 @@ from kcoord.apis.turns import A_TURN, Turns, portions
 from kcoord.net import connection
 from kcoord.notices import AnswerUnsendable, ConnectionClosed
 from tests.server.client import CLIENT_ID, Client, heartbeat, stable_member
+from tests.server.conftest import start, without_sockets
 from wire.header import request_frame
 from wire.messages import (
     DeleteGroupsRequest,
@@ -17,6 +21,8 @@ from wire.messages import (
     FetchTopic,
     ListGroupsRequest,
     MetadataRequest,
+    MetadataRequestTopic,
+    MetadataResponse,
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
 )
@@ -83,6 +89,27 @@ async def test_others_are_served_while_a_large_request_is_worked_on(server):
             assert (await other.call(heartbeat("g", 1, "m"), 4)).error_code == 25
             beats += 1
     assert beats > 10
+
+
+async def test_a_heavy_answer_to_a_small_request_is_written_beside_the_others(nursery, monkeypatch):
+    """No virtual time here either."""
+    monkeypatch.setattr(connection, "HEAVY", 10)
+    server = await start(nursery, replace(without_sockets(), topics={"wide": 5000, "narrow": 1}))
+    client = server.connect()
+    for names in (["wide"], ["narrow"], None):
+        topics = None if names is None else [MetadataRequestTopic(name=name) for name in names]
+        answer = await client.call(MetadataRequest(topics=topics), 9)
+        sizes = {topic.name: len(topic.partitions) for topic in answer.topics if not topic.is_internal}
+        assert sizes == {name: {"wide": 5000, "narrow": 1}[name] for name in names or ["wide", "narrow"]}
+
+
+async def test_a_connection_that_waits_keeps_nothing_of_what_it_was_asked(autojump_clock, server):
+    client = server.connect()
+    await client.call(MetadataRequest(topics=None), 9)
+    await wait_all_tasks_blocked()
+    gc.collect()
+    kept = [one for one in gc.get_objects() if type(one) in {MetadataRequest, MetadataResponse}]
+    assert [one for one in kept if type(one) is MetadataRequest and one.topics is None] == []
 
 
 async def test_answers_that_nobody_reads_do_not_fill_the_memory(autojump_clock, server, monkeypatch):

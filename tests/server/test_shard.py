@@ -620,3 +620,15 @@ async def test_a_record_without_bytes_is_a_bug_of_its_own_request(autojump_clock
     await wait_all_tasks_blocked()
     assert len(bench.kinds(BugFound)) == 1
     assert (await bench.shard.submit(V5, heartbeat("g", 1, member))).error_code == 0
+
+
+@pytest.mark.parametrize("late", [0.2, 0.9, 30.0])
+async def test_heartbeats_that_wait_unread_count_however_short_the_pause(autojump_clock, nursery, late):
+    bench = await bench_with(nursery)
+    member = await bench.stable("g")
+    await trio.sleep(9.9)
+    autojump_clock.jump(0.1 + late)
+    await trio.sleep(0.05)
+    assert (await bench.shard.submit(V5, heartbeat("g", 1, member))).error_code == 0
+    await trio.sleep(9)
+    assert (await bench.shard.submit(V5, heartbeat("g", 1, member))).error_code == 0
