@@ -103,3 +103,13 @@ def sync_success(step: Step, parked: Parked, group: Group, member: Member) -> No
             assignment=member.assignment,
         ),
     )
+
+
+def answer_held(step: Step, group: Group, member: Member, error: ErrorCode, member_id: str) -> None:
+    """Answer with an error whatever `member` has waiting; `member_id` is what a JoinGroup's answer names."""
+    parked_join = group.take_join(member)
+    if parked_join is not None:
+        join_error(step, parked_join, error, member_id)
+    if member.parked_sync is not None:
+        sync_error(step, member.parked_sync, error)
+        member.parked_sync = None

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from typing import Any
 
-from kcoord.core.answers import join_error, sync_error
+from kcoord.core.answers import answer_held
 from kcoord.core.joining import join_group
 from kcoord.core.listing import delete_groups, describe_groups, list_groups
 from kcoord.core.membership import heartbeat, leave_group
@@ -118,11 +118,7 @@ class Coordinator:
         step = Step(self.tables, now, outcome)
         for group in self.tables.groups.values():
             for member in group.members.values():
-                parked_join = group.take_join(member)
-                if parked_join is not None:
-                    join_error(step, parked_join, ErrorCode.NOT_COORDINATOR, member.member_id)
-                if member.parked_sync is not None:
-                    sync_error(step, member.parked_sync, ErrorCode.NOT_COORDINATOR)
+                answer_held(step, group, member, ErrorCode.NOT_COORDINATOR, member.member_id)
             group.enter(GroupState.DEAD, now.wall_ms)
         self.tables = Tables(self.tables.settings, self.tables.new_id)
         return outcome

@@ -4,7 +4,7 @@ The order of the checks is Apache Kafka 4's (`GroupMetadataManager.classicGroupJ
 before anything about the group, the protocols before the membership.
 """
 
-from kcoord.core.answers import fits, join_error, join_success, sync_error
+from kcoord.core.answers import answer_held, fits, join_error, join_success
 from kcoord.core.group import Group, Member, Parked, Protocols
 from kcoord.core.notes import (
     GroupCreated,
@@ -257,12 +257,7 @@ def replace_static_member(step: Step, group: Group, join: Join, instance_id: str
     leader_before = group.leader_id
     replaced = group.rename_static(instance_id, member_id)
     member = group.members[member_id]
-    parked_join = group.take_join(member)
-    if parked_join is not None:
-        join_error(step, parked_join, ErrorCode.FENCED_INSTANCE_ID, replaced)
-    if member.parked_sync is not None:
-        sync_error(step, member.parked_sync, ErrorCode.FENCED_INSTANCE_ID)
-        member.parked_sync = None
+    answer_held(step, group, member, ErrorCode.FENCED_INSTANCE_ID, replaced)
     step.cancel_session(group, replaced)
     step.restart_session(group, member)
     member.rebalance_timeout_ms = join.rebalance_timeout_ms

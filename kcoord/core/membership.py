@@ -1,6 +1,6 @@
 """Heartbeat (key 12) and LeaveGroup (key 13)."""
 
-from kcoord.core.answers import join_error, sync_error
+from kcoord.core.answers import answer_held
 from kcoord.core.group import Group
 from kcoord.core.notes import MemberLeft
 from kcoord.core.outcome import Context
@@ -102,11 +102,7 @@ def let_go(step: Step, group: Group, member_id: str, reason: str) -> None:
     step.cancel_session(group, member_id)
     member = group.members.get(member_id)
     if member is not None:
-        parked_join = group.take_join(member)
-        if parked_join is not None:
-            join_error(step, parked_join, ErrorCode.UNKNOWN_MEMBER_ID, "")
-        if member.parked_sync is not None:
-            sync_error(step, member.parked_sync, ErrorCode.UNKNOWN_MEMBER_ID)
+        answer_held(step, group, member, ErrorCode.UNKNOWN_MEMBER_ID, "")
     group.remove(member_id)
     step.note(
         MemberLeft(
