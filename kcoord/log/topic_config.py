@@ -7,7 +7,7 @@ NO_LIMIT = -1
 
 @dataclass(frozen=True, slots=True)
 class TopicConfig:
-    """What is in force for a topic: its own settings where it has some, else the broker's (Apache Kafka `LogConfig`)."""
+    """What is in force for a topic: its own settings, else the broker's (Apache Kafka `LogConfig`)."""
 
     cleanup_policy: frozenset[str] = frozenset({"delete"})
     """`delete`, `compact`, or both."""
