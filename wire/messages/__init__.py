@@ -92,6 +92,15 @@ from wire.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from wire.messages.produce import (
+    BatchIndexAndErrorMessage,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    ProduceResponse,
+    TopicProduceData,
+    TopicProduceResponse,
+)
 from wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
 from wire.schema import Message
 
@@ -113,6 +122,7 @@ REQUESTS: dict[int, type[Message]] = {
         OffsetCommitRequest,
         OffsetDeleteRequest,
         OffsetFetchRequest,
+        ProduceRequest,
         SyncGroupRequest,
     )
 }
@@ -124,6 +134,7 @@ __all__ = [
     "ApiVersion",
     "ApiVersionsRequest",
     "ApiVersionsResponse",
+    "BatchIndexAndErrorMessage",
     "Coordinator",
     "CreatableReplicaAssignment",
     "CreatableTopic",
@@ -199,10 +210,16 @@ __all__ = [
     "OffsetFetchResponseTopic",
     "OffsetFetchResponseTopics",
     "PartitionData",
+    "PartitionProduceData",
+    "PartitionProduceResponse",
+    "ProduceRequest",
+    "ProduceResponse",
     "ReplicaState",
     "SnapshotId",
     "SupportedFeatureKey",
     "SyncGroupRequest",
     "SyncGroupRequestAssignment",
     "SyncGroupResponse",
+    "TopicProduceData",
+    "TopicProduceResponse",
 ]

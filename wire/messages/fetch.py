@@ -164,7 +164,7 @@ class NodeEndpoint(Struct):
     node_id: int = field(INT32)
     host: str = field(STRING)
     port: int = field(INT32)
-    rack: str | None = field(STRING, nullable="16+", default=None)
+    rack: str | None = field(STRING, nullable="0+", default=None)
 
 
 @message(api=1, versions="4-18", flexible="12+", answers=FetchRequest)
