@@ -12,6 +12,9 @@ from wire.schema import INT32, STRING, Array, Primitive, Struct, Versions, field
 
 NEVER = Versions.parse("none")
 
+KAFKAS_NAMES = {"OffsetForLeaderPartitionResult": "EpochEndOffset"}
+"""The structs that have another name here, because Kafka has two of that name."""
+
 
 def snake(name):
     return re.sub(r"(?<!^)(?=[A-Z])", "_", name).lower()
@@ -20,18 +23,20 @@ def snake(name):
 def type_name(of):
     if isinstance(of, Array):
         return "[]" + type_name(of.item)
-    return of.value.replace("boolean", "bool") if isinstance(of, Primitive) else of.__name__
+    if isinstance(of, Primitive):
+        return of.value.replace("boolean", "bool")
+    return KAFKAS_NAMES.get(of.__name__, of.__name__)
 
 
 def their_default(row):
-    text, of = row.get("default", ""), row["type"]
+    text, of = str(row.get("default", "")), row["type"]
     if text == "null":
         return None
     if of.startswith("[]"):
         assert text == ""
         return []
     if of == "bool":
-        return text == "true"
+        return text.lower() == "true"
     if of.startswith("int"):
         return int(text or "0", 0)
     return {"string": "", "bytes": b"", "records": b"", "uuid": samples.NO_UUID}.get(of)
@@ -112,7 +117,7 @@ def test_the_consumer_protocol_is_kafkas(cls, name):
 
 
 def test_requests_and_responses_are_paired():
-    assert len(messages.REQUESTS) == 17
+    assert len(messages.REQUESTS) == 23
     for key, request in messages.REQUESTS.items():
         assert request.API_KEY == request.RESPONSE.API_KEY == key
         assert request.VERSIONS == request.RESPONSE.VERSIONS

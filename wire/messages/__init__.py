@@ -7,6 +7,13 @@ from wire.messages.api_versions import (
     FinalizedFeatureKey,
     SupportedFeatureKey,
 )
+from wire.messages.create_partitions import (
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsResponse,
+    CreatePartitionsTopic,
+    CreatePartitionsTopicResult,
+)
 from wire.messages.create_topics import (
     CreatableReplicaAssignment,
     CreatableTopic,
@@ -17,6 +24,28 @@ from wire.messages.create_topics import (
     CreateTopicsResponse,
 )
 from wire.messages.delete_groups import DeletableGroupResult, DeleteGroupsRequest, DeleteGroupsResponse
+from wire.messages.delete_records import (
+    DeleteRecordsPartition,
+    DeleteRecordsPartitionResult,
+    DeleteRecordsRequest,
+    DeleteRecordsResponse,
+    DeleteRecordsTopic,
+    DeleteRecordsTopicResult,
+)
+from wire.messages.delete_topics import (
+    DeletableTopicResult,
+    DeleteTopicsRequest,
+    DeleteTopicsResponse,
+    DeleteTopicState,
+)
+from wire.messages.describe_configs import (
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeConfigsResourceResult,
+    DescribeConfigsResponse,
+    DescribeConfigsResult,
+    DescribeConfigsSynonym,
+)
 from wire.messages.describe_groups import (
     DescribedGroup,
     DescribedGroupMember,
@@ -40,6 +69,7 @@ from wire.messages.fetch import (
 )
 from wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from wire.messages.join_group import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
@@ -92,6 +122,14 @@ from wire.messages.offset_fetch import (
     OffsetFetchResponseTopic,
     OffsetFetchResponseTopics,
 )
+from wire.messages.offset_for_leader_epoch import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderPartitionResult,
+    OffsetForLeaderTopic,
+    OffsetForLeaderTopicResult,
+)
 from wire.messages.produce import (
     BatchIndexAndErrorMessage,
     PartitionProduceData,
@@ -108,12 +146,17 @@ REQUESTS: dict[int, type[Message]] = {
     cls.API_KEY: cls
     for cls in (
         ApiVersionsRequest,
+        CreatePartitionsRequest,
         CreateTopicsRequest,
         DeleteGroupsRequest,
+        DeleteRecordsRequest,
+        DeleteTopicsRequest,
+        DescribeConfigsRequest,
         DescribeGroupsRequest,
         FetchRequest,
         FindCoordinatorRequest,
         HeartbeatRequest,
+        InitProducerIdRequest,
         JoinGroupRequest,
         LeaveGroupRequest,
         ListGroupsRequest,
@@ -122,6 +165,7 @@ REQUESTS: dict[int, type[Message]] = {
         OffsetCommitRequest,
         OffsetDeleteRequest,
         OffsetFetchRequest,
+        OffsetForLeaderEpochRequest,
         ProduceRequest,
         SyncGroupRequest,
     )
@@ -141,11 +185,32 @@ __all__ = [
     "CreatableTopicConfig",
     "CreatableTopicConfigs",
     "CreatableTopicResult",
+    "CreatePartitionsAssignment",
+    "CreatePartitionsRequest",
+    "CreatePartitionsResponse",
+    "CreatePartitionsTopic",
+    "CreatePartitionsTopicResult",
     "CreateTopicsRequest",
     "CreateTopicsResponse",
     "DeletableGroupResult",
+    "DeletableTopicResult",
     "DeleteGroupsRequest",
     "DeleteGroupsResponse",
+    "DeleteRecordsPartition",
+    "DeleteRecordsPartitionResult",
+    "DeleteRecordsRequest",
+    "DeleteRecordsResponse",
+    "DeleteRecordsTopic",
+    "DeleteRecordsTopicResult",
+    "DeleteTopicState",
+    "DeleteTopicsRequest",
+    "DeleteTopicsResponse",
+    "DescribeConfigsRequest",
+    "DescribeConfigsResource",
+    "DescribeConfigsResourceResult",
+    "DescribeConfigsResponse",
+    "DescribeConfigsResult",
+    "DescribeConfigsSynonym",
     "DescribeGroupsRequest",
     "DescribeGroupsResponse",
     "DescribedGroup",
@@ -162,6 +227,8 @@ __all__ = [
     "ForgottenTopic",
     "HeartbeatRequest",
     "HeartbeatResponse",
+    "InitProducerIdRequest",
+    "InitProducerIdResponse",
     "JoinGroupRequest",
     "JoinGroupRequestProtocol",
     "JoinGroupResponse",
@@ -209,6 +276,12 @@ __all__ = [
     "OffsetFetchResponsePartitions",
     "OffsetFetchResponseTopic",
     "OffsetFetchResponseTopics",
+    "OffsetForLeaderEpochRequest",
+    "OffsetForLeaderEpochResponse",
+    "OffsetForLeaderPartition",
+    "OffsetForLeaderPartitionResult",
+    "OffsetForLeaderTopic",
+    "OffsetForLeaderTopicResult",
     "PartitionData",
     "PartitionProduceData",
     "PartitionProduceResponse",
