@@ -32,6 +32,10 @@ class Unsupported(WireError):
     """A message or payload version that this package does not describe."""
 
 
+class CorruptRecords(WireError):
+    """A record batch that is not what it says: cut short, malformed, or not to be unpacked within bounds."""
+
+
 class Unsendable(WireError):
     """A message that its version cannot carry: the sender's mistake, found before any byte leaves.
 

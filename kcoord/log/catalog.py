@@ -1,10 +1,13 @@
 """The topics of the cluster: their names, ids and partitions. Pure; ids come from outside."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from uuid import UUID
 
+from kcoord.log.memory import LogMemory
+from kcoord.log.partition import Partition as Partition
+from kcoord.log.topic_config import TopicConfig
 from wire.errors import ErrorCode
 
 OFFSETS_TOPIC = "__consumer_offsets"
@@ -37,25 +40,16 @@ def is_legal_name(name: str) -> bool:
 
 
 @dataclass(slots=True)
-class Partition:
-    """What Metadata, ListOffsets and Fetch say of one partition.
-
-    Offsets are those of Kafka's log: the first offset kept, and the one that the next record will get.
-    """
-
-    index: int
-    leader_epoch: int = 0
-    log_start_offset: int = 0
-    high_watermark: int = 0
-
-
-@dataclass(slots=True)
 class Topic:
     """A topic; its partitions are numbered from 0 without gaps."""
 
     name: str
     topic_id: UUID
     partitions: list[Partition] = field(default_factory=list)
+    config: TopicConfig = field(default_factory=TopicConfig)
+    """What is in force."""
+    settings: dict[str, str] = field(default_factory=dict)
+    """What was set on the topic itself, by Kafka's names, as it was given."""
 
     @property
     def is_internal(self) -> bool:
@@ -66,11 +60,20 @@ class Topic:
         """Return the partition with that number, or None; negative numbers name none."""
         return self.partitions[index] if 0 <= index < len(self.partitions) else None
 
+    def configure(self, config: TopicConfig, settings: Mapping[str, str]) -> None:
+        """Put other settings in force, for all that happens from now on."""
+        self.config = config
+        self.settings = dict(settings)
+        for partition in self.partitions:
+            partition.config = config
+
 
 class Catalog:
     """All topics, in the order of their creation, found by name and by id."""
 
-    def __init__(self) -> None:
+    def __init__(self, memory: LogMemory | None = None) -> None:
+        self.memory = LogMemory() if memory is None else memory
+        """What all logs take together."""
         self._by_name: dict[str, Topic] = {}
         self._by_id: dict[UUID, Topic] = {}
         self._by_collision_name: dict[str, Topic] = {}
@@ -111,7 +114,14 @@ class Catalog:
                 ErrorCode.INVALID_TOPIC_EXCEPTION,
             )
 
-    def create(self, name: str, partitions: int, topic_id: UUID) -> Topic:
+    def create(
+        self,
+        name: str,
+        partitions: int,
+        topic_id: UUID,
+        config: TopicConfig | None = None,
+        settings: Mapping[str, str] | None = None,
+    ) -> Topic:
         """Create a topic with so many partitions (1 and up) under a fresh, non-zero id.
 
         Raises TopicRefused: as `check_name`, and INVALID_PARTITIONS.
@@ -123,8 +133,33 @@ class Catalog:
             )
         assert topic_id not in self._by_id
         assert topic_id != _ZERO_ID
-        topic = Topic(name, topic_id, [Partition(index) for index in range(partitions)])
+        topic = Topic(name, topic_id, [], config or TopicConfig(), dict(settings or {}))
+        self._add(topic, partitions)
         self._by_name[name] = topic
         self._by_collision_name[name.replace(".", "_")] = topic
         self._by_id[topic_id] = topic
         return topic
+
+    def add_partitions(self, topic: Topic, count: int) -> None:
+        """Give a topic `count` partitions in all; what it has stays as it is.
+
+        Raises TopicRefused: INVALID_PARTITIONS, because that is no more than it has.
+        """
+        if count <= len(topic.partitions):
+            raise TopicRefused(
+                f"topic {topic.name} has {len(topic.partitions)} partitions; {count} would not be more",
+                ErrorCode.INVALID_PARTITIONS,
+            )
+        self._add(topic, count)
+
+    def delete(self, topic: Topic) -> None:
+        """Forget a topic and all of its records; those who watch its partitions are told."""
+        assert self._by_name.get(topic.name) is topic
+        del self._by_name[topic.name]
+        del self._by_collision_name[topic.name.replace(".", "_")]
+        del self._by_id[topic.topic_id]
+        for partition in topic.partitions:
+            partition.drop()
+
+    def _add(self, topic: Topic, count: int) -> None:
+        topic.partitions += [Partition(i, topic.config, self.memory) for i in range(len(topic.partitions), count)]

@@ -1,0 +1,24 @@
+"""How much memory all logs together take, and how much they may. Pure."""
+
+
+class LogMemory:
+    """A count of bytes with a limit. One serves all partitions of a catalog.
+
+    A batch counts with its own bytes and `BATCH_OVERHEAD` for what is known of it, so that many small batches do not
+    take several times what was granted.
+    """
+
+    BATCH_OVERHEAD = 256
+    """In bytes: what one batch costs beside its own bytes, rounded up."""
+
+    __slots__ = ("limit", "used")
+
+    def __init__(self, limit: int | None = None) -> None:
+        self.limit = limit
+        """In bytes; None means no limit."""
+        self.used = 0
+        """In bytes."""
+
+    def has_room(self, size: int) -> bool:
+        """Whether so many bytes more are within the limit."""
+        return self.limit is None or self.used + size <= self.limit
