@@ -265,12 +265,25 @@ class _ReaderEmitter(_Emitter):
         if isinstance(of, Array):
             return self.array(of, nullable=nullable, what=what)
         if not isinstance(of, Primitive):
-            return self.struct(of)
+            return self.struct_or_null(of) if nullable else self.struct(of)
         if of in (Primitive.STRING, Primitive.BYTES, Primitive.RECORDS):
             return self.sized(of, nullable=nullable, what=what)
         target = self.var("v")
         self.later(primitives.FIXED[of], target)
         return f"uuid_of({target})" if of is Primitive.UUID else target
+
+    def struct_or_null(self, of: type[Struct]) -> str:
+        """Read a struct that has a byte in front of it; a negative one means null."""
+        target, mark = self.var("v"), self.var("n")
+        self.later("b", mark)
+        self.flush()
+        self.line(f"if {mark} < 0:")
+        with self:
+            self.line(f"{target} = None")
+        self.line("else:")
+        with self:
+            self.line(f"{target} = {self.struct(of)}")
+        return target
 
     def sized(self, of: Primitive, *, nullable: bool, what: str) -> str:
         """Read a string or bytes."""
@@ -439,11 +452,29 @@ class _WriterEmitter(_Emitter):
         if isinstance(of, Array):
             self.array(of, at, nullable=nullable)
         elif not isinstance(of, Primitive):
-            self.struct(of, at)
+            if nullable:
+                self.struct_or_null(of, at)
+            else:
+                self.struct(of, at)
         elif of in (Primitive.STRING, Primitive.BYTES, Primitive.RECORDS):
             self.sized(of, at, nullable=nullable)
         else:
             self.fixed(primitives.FIXED[of], f"{at}.bytes" if of is Primitive.UUID else at)
+
+    def struct_or_null(self, of: type[Struct], at: str) -> None:
+        """Write a struct with the byte that says whether there is one."""
+        held = self.var("v")
+        self.flush()
+        self.line(f"{held} = {at}")
+        self.line(f"if {held} is None:")
+        with self:
+            self.fixed("b", "-1")
+            self.flush()
+        self.line("else:")
+        with self:
+            self.fixed("b", "1")
+            self.struct(of, held)
+            self.flush()
 
     def sized(self, of: Primitive, at: str, *, nullable: bool) -> None:
         """Write a string or bytes."""

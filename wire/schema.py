@@ -19,6 +19,7 @@ Rules of the language (they are those of Kafka's message definition files):
 * `versions` of a field are seen from the message; a nested struct exists where the field that holds it exists.
 * In flexible versions (KIP-482) strings, bytes and arrays are compact and every struct ends with a tag buffer. A
   field with a `tag` lives in that buffer and only there.
+* A struct that may be null has a byte in front of it, negative for null (KIP-893).
 * A struct can hold only structs declared before it, so a schema cannot be recursive and neither can its readers.
 """
 
@@ -225,8 +226,8 @@ def struct(cls: type[_S]) -> type[_S]:
     """Make a struct class out of its declaration: a slotted dataclass, plus `FIELDS`.
 
     Raises:
-        TypeError: A field of fixed width or a struct is called nullable; Kafka has no such field in the messages
-            described here, and neither codec has a form for it.
+        TypeError: A field of fixed width or a tagged struct is called nullable; Kafka has no such field in the
+            messages described here, and neither codec has a form for it.
 
     """
     return _made(cls, frozen=False)
@@ -280,11 +281,17 @@ def message(
     return decorate
 
 
+def _has_a_null(row: Field) -> bool:
+    if isinstance(row.type, Primitive):
+        return row.type in _NULLABLE
+    return isinstance(row.type, Array) or row.tag is None
+
+
 def _made(cls: type[_S], *, frozen: bool) -> type[_S]:
     fields = []
     for name in cls.__annotations__:
         row = dataclasses.replace(cls.__dict__[name], name=name)
-        if row.nullable != _NEVER and row.type not in _NULLABLE and not isinstance(row.type, Array):
+        if row.nullable != _NEVER and not _has_a_null(row):
             raise TypeError(f"{cls.__name__}.{name} cannot be null on the wire")
         fields.append(row)
         mutable = isinstance(row.default, (list, Struct))

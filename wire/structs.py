@@ -113,7 +113,7 @@ def _plain(value: Any, version: int) -> Any:
 def _typed(of: WireType, version: int, value: Any) -> Any:
     if isinstance(of, Array):
         return None if value is None else of.container(_typed(of.item, version, item) for item in value)
-    return value if isinstance(of, Primitive) else message_of(of, version, value)
+    return value if value is None or isinstance(of, Primitive) else message_of(of, version, value)
 
 
 def _frame(header: Any, body: Any) -> Any:
@@ -136,8 +136,19 @@ def _value(of: WireType, version: int, flexible: bool, nullable: bool) -> Any:
     if isinstance(of, Array):
         return _counted(_value(of.item, version, flexible, False), flexible=flexible, nullable=nullable)
     if not isinstance(of, Primitive):
-        return _struct(of, version, flexible=flexible)
+        plain = _struct(of, version, flexible=flexible)
+        return _or_null(plain) if nullable else plain
     return _sized(of, flexible=flexible, nullable=nullable) if of in _SIZED else _FIXED[of]
+
+
+def _or_null(content: Any) -> Any:
+    """Put the byte in front of a struct that says whether there is one."""
+    both = c.Struct("mark" / c.Int8sb, "content" / c.If(lambda this: this.mark >= 0, content))
+    return c.ExprAdapter(
+        both,
+        lambda pair, _: pair.content,
+        lambda value, _: {"mark": -1 if value is None else 1, "content": value},
+    )
 
 
 def _sized(of: Primitive, *, flexible: bool, nullable: bool) -> Any:

@@ -36,13 +36,18 @@ def foreign_class(cls: type[Message]) -> Any:
     raise LookupError(cls.__name__)
 
 
+def _their_name(name: str, cls: Any) -> str:
+    renamed = _RENAMED.get(name, name)
+    return renamed if renamed in cls._struct.fields else name
+
+
 def to_foreign(message: Struct, version: int, cls: Any) -> Any:
     values = {}
     for f in message.FIELDS:
         value = getattr(message, f.name)
         if version not in f.versions or (f.tag is not None and value == f.default):
             continue
-        name = _RENAMED.get(f.name, f.name)
+        name = _their_name(f.name, cls)
         theirs = cls._struct.fields[name]
         if isinstance(f.type, Array) and not isinstance(f.type.item, Primitive):
             value = value and [to_foreign(item, version, theirs.data_class) for item in value]
@@ -60,13 +65,13 @@ def from_foreign(theirs: Any, version: int, cls: type[Struct]) -> Any:
     for f in cls.FIELDS:
         if version not in f.versions:
             continue
-        value = getattr(theirs, _RENAMED.get(f.name, f.name))
+        value = getattr(theirs, _their_name(f.name, type(theirs)))
         if f.tag is not None and value is None and f.default is not None:
             value = f.fresh_default()
         elif isinstance(f.type, Array) and not isinstance(f.type.item, Primitive):
             value = value if value is None else [from_foreign(item, version, f.type.item) for item in value]
         elif not isinstance(f.type, (Primitive, Array)):
-            value = from_foreign(value, version, f.type)
+            value = value if value is None else from_foreign(value, version, f.type)
         elif f.type is Primitive.UUID and value is None:
             value = NO_UUID
         elif isinstance(value, memoryview):

@@ -188,6 +188,31 @@ class TestArrays:
             decode(m.OffsetFetchRequest, 1, data)
 
 
+class TestStructsThatMayBeNull:
+    HEAD = b"\1\0\0\x07\xd0"
+
+    @pytest.mark.parametrize("mark", [b"\xff", b"\x80"])
+    def test_any_negative_mark_is_null(self, mark):
+        data = self.HEAD + mark + b"\0"
+        assert reader(m.DescribeTopicPartitionsRequest, 0)(data, 0) == (m.DescribeTopicPartitionsRequest(), len(data))
+
+    @pytest.mark.parametrize("mark", [b"\0", b"\1", b"\x7f"])
+    def test_any_other_is_not(self, mark):
+        data = self.HEAD + mark + b"\2t\0\0\0\5\0" + b"\0"
+        request = m.DescribeTopicPartitionsRequest(cursor=m.Cursor(topic_name="t", partition_index=5))
+        assert reader(m.DescribeTopicPartitionsRequest, 0)(data, 0) == (request, len(data))
+        for end in range(len(data)):
+            with pytest.raises(WireError):
+                decode(m.DescribeTopicPartitionsRequest, 0, data[:end])
+
+    def test_what_is_written(self):
+        assert encode(m.DescribeTopicPartitionsRequest(), 0) == self.HEAD + b"\xff\0"
+        request = m.DescribeTopicPartitionsRequest(cursor=m.Cursor(topic_name="t", partition_index=5))
+        assert encode(request, 0) == self.HEAD + b"\1\2t\0\0\0\5\0" + b"\0"
+        with pytest.raises(Unsendable):
+            encode(m.DescribeTopicPartitionsRequest(cursor="t"), 0)
+
+
 class TestTags:
     def test_unknown_tags_are_passed_over(self):
         plain = encode(m.HeartbeatRequest(group_id="g"), 4)

@@ -12,7 +12,11 @@ from wire.schema import INT32, STRING, Array, Primitive, Struct, Versions, field
 
 NEVER = Versions.parse("none")
 
-KAFKAS_NAMES = {"OffsetForLeaderPartitionResult": "EpochEndOffset"}
+KAFKAS_NAMES = {
+    "OffsetForLeaderPartitionResult": "EpochEndOffset",
+    "IncrementalAlterConfigsResource": "AlterConfigsResource",
+    "IncrementalAlterableConfig": "AlterableConfig",
+}
 """The structs that have another name here, because Kafka has two of that name."""
 
 
@@ -117,7 +121,7 @@ def test_the_consumer_protocol_is_kafkas(cls, name):
 
 
 def test_requests_and_responses_are_paired():
-    assert len(messages.REQUESTS) == 23
+    assert len(messages.REQUESTS) == 29
     for key, request in messages.REQUESTS.items():
         assert request.API_KEY == request.RESPONSE.API_KEY == key
         assert request.VERSIONS == request.RESPONSE.VERSIONS
@@ -168,6 +172,12 @@ def test_only_what_has_a_null_on_the_wire_can_be_nullable():
         @struct
         class Wrong(Struct):
             number: int = field(INT32, nullable="0+")
+
+    with pytest.raises(TypeError, match=r"Tagged\.cursor cannot be null"):
+
+        @struct
+        class Tagged(Struct):
+            cursor: messages.Cursor | None = field(messages.Cursor, nullable="0+", default=None, tag=0)
 
 
 def test_the_order_of_fields_is_the_order_of_the_class():

@@ -1,5 +1,12 @@
 """Every message this package knows, request and response, one module an API key."""
 
+from wire.messages.alter_configs import (
+    AlterableConfig,
+    AlterConfigsRequest,
+    AlterConfigsResource,
+    AlterConfigsResourceResponse,
+    AlterConfigsResponse,
+)
 from wire.messages.api_versions import (
     ApiVersion,
     ApiVersionsRequest,
@@ -38,6 +45,7 @@ from wire.messages.delete_topics import (
     DeleteTopicsResponse,
     DeleteTopicState,
 )
+from wire.messages.describe_cluster import DescribeClusterBroker, DescribeClusterRequest, DescribeClusterResponse
 from wire.messages.describe_configs import (
     DescribeConfigsRequest,
     DescribeConfigsResource,
@@ -51,6 +59,22 @@ from wire.messages.describe_groups import (
     DescribedGroupMember,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
+)
+from wire.messages.describe_log_dirs import (
+    DescribableLogDirTopic,
+    DescribeLogDirsPartition,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
+)
+from wire.messages.describe_topic_partitions import (
+    Cursor,
+    DescribeTopicPartitionsRequest,
+    DescribeTopicPartitionsResponse,
+    DescribeTopicPartitionsResponsePartition,
+    DescribeTopicPartitionsResponseTopic,
+    TopicRequest,
 )
 from wire.messages.fetch import (
     AbortedTransaction,
@@ -69,6 +93,12 @@ from wire.messages.fetch import (
 )
 from wire.messages.find_coordinator import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 from wire.messages.heartbeat import HeartbeatRequest, HeartbeatResponse
+from wire.messages.incremental_alter_configs import (
+    IncrementalAlterableConfig,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
+    IncrementalAlterConfigsResponse,
+)
 from wire.messages.init_producer_id import InitProducerIdRequest, InitProducerIdResponse
 from wire.messages.join_group import (
     JoinGroupRequest,
@@ -77,6 +107,7 @@ from wire.messages.join_group import (
     JoinGroupResponseMember,
 )
 from wire.messages.leave_group import LeaveGroupRequest, LeaveGroupResponse, MemberIdentity, MemberResponse
+from wire.messages.list_config_resources import ConfigResource, ListConfigResourcesRequest, ListConfigResourcesResponse
 from wire.messages.list_groups import ListedGroup, ListGroupsRequest, ListGroupsResponse
 from wire.messages.list_offsets import (
     ListOffsetsPartition,
@@ -145,20 +176,26 @@ from wire.schema import Message
 REQUESTS: dict[int, type[Message]] = {
     cls.API_KEY: cls
     for cls in (
+        AlterConfigsRequest,
         ApiVersionsRequest,
         CreatePartitionsRequest,
         CreateTopicsRequest,
         DeleteGroupsRequest,
         DeleteRecordsRequest,
         DeleteTopicsRequest,
+        DescribeClusterRequest,
         DescribeConfigsRequest,
         DescribeGroupsRequest,
+        DescribeLogDirsRequest,
+        DescribeTopicPartitionsRequest,
         FetchRequest,
         FindCoordinatorRequest,
         HeartbeatRequest,
+        IncrementalAlterConfigsRequest,
         InitProducerIdRequest,
         JoinGroupRequest,
         LeaveGroupRequest,
+        ListConfigResourcesRequest,
         ListGroupsRequest,
         ListOffsetsRequest,
         MetadataRequest,
@@ -175,10 +212,16 @@ REQUESTS: dict[int, type[Message]] = {
 __all__ = [
     "REQUESTS",
     "AbortedTransaction",
+    "AlterConfigsRequest",
+    "AlterConfigsResource",
+    "AlterConfigsResourceResponse",
+    "AlterConfigsResponse",
+    "AlterableConfig",
     "ApiVersion",
     "ApiVersionsRequest",
     "ApiVersionsResponse",
     "BatchIndexAndErrorMessage",
+    "ConfigResource",
     "Coordinator",
     "CreatableReplicaAssignment",
     "CreatableTopic",
@@ -192,6 +235,7 @@ __all__ = [
     "CreatePartitionsTopicResult",
     "CreateTopicsRequest",
     "CreateTopicsResponse",
+    "Cursor",
     "DeletableGroupResult",
     "DeletableTopicResult",
     "DeleteGroupsRequest",
@@ -205,6 +249,10 @@ __all__ = [
     "DeleteTopicState",
     "DeleteTopicsRequest",
     "DeleteTopicsResponse",
+    "DescribableLogDirTopic",
+    "DescribeClusterBroker",
+    "DescribeClusterRequest",
+    "DescribeClusterResponse",
     "DescribeConfigsRequest",
     "DescribeConfigsResource",
     "DescribeConfigsResourceResult",
@@ -213,6 +261,15 @@ __all__ = [
     "DescribeConfigsSynonym",
     "DescribeGroupsRequest",
     "DescribeGroupsResponse",
+    "DescribeLogDirsPartition",
+    "DescribeLogDirsRequest",
+    "DescribeLogDirsResponse",
+    "DescribeLogDirsResult",
+    "DescribeLogDirsTopic",
+    "DescribeTopicPartitionsRequest",
+    "DescribeTopicPartitionsResponse",
+    "DescribeTopicPartitionsResponsePartition",
+    "DescribeTopicPartitionsResponseTopic",
     "DescribedGroup",
     "DescribedGroupMember",
     "EpochEndOffset",
@@ -227,6 +284,10 @@ __all__ = [
     "ForgottenTopic",
     "HeartbeatRequest",
     "HeartbeatResponse",
+    "IncrementalAlterConfigsRequest",
+    "IncrementalAlterConfigsResource",
+    "IncrementalAlterConfigsResponse",
+    "IncrementalAlterableConfig",
     "InitProducerIdRequest",
     "InitProducerIdResponse",
     "JoinGroupRequest",
@@ -236,6 +297,8 @@ __all__ = [
     "LeaderIdAndEpoch",
     "LeaveGroupRequest",
     "LeaveGroupResponse",
+    "ListConfigResourcesRequest",
+    "ListConfigResourcesResponse",
     "ListGroupsRequest",
     "ListGroupsResponse",
     "ListOffsetsPartition",
@@ -295,4 +358,5 @@ __all__ = [
     "SyncGroupResponse",
     "TopicProduceData",
     "TopicProduceResponse",
+    "TopicRequest",
 ]
