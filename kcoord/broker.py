@@ -1,7 +1,8 @@
 """The broker: its identity, its topics, and the shards that the groups are spread over."""
 
 import base64
-from collections.abc import Callable, Iterable
+import itertools
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from uuid import UUID, uuid4
 
@@ -12,6 +13,14 @@ from kcoord.log.catalog import OFFSETS_TOPIC, Catalog, Topic
 from kcoord.notices import TopicCreated
 from kcoord.shard import Shard
 from kcoord.store.base import Store
+
+
+PRODUCER_IDS_PER_MS = 1000
+"""Producer ids begin at the time of the start, times this.
+
+Nothing of them is stored. Yet an id that an earlier run handed out must not be handed out again: the producer that
+has it may still be there, and the records of two producers of one id and epoch are taken for each other's.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +54,8 @@ class Broker:
         self.rack = config.broker_rack
         self.cluster_id = config.cluster_id or kafka_uuid_text(random_id())
         self.catalog = Catalog()
+        self.producer_ids: Iterator[int] = itertools.count(clock.now().wall_ms * PRODUCER_IDS_PER_MS)
+        """The ids that producers get, each once."""
         self._listeners: dict[int, Callable[[object], None]] = {}
         self._next_listener = 0
         self._offsets_partitions = config.offsets_topic_num_partitions
