@@ -14,7 +14,6 @@ from kcoord.notices import TopicCreated
 from kcoord.shard import Shard
 from kcoord.store.base import Store
 
-
 PRODUCER_IDS_PER_MS = 1000
 """Producer ids begin at the time of the start, times this.
 
