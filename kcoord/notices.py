@@ -79,8 +79,25 @@ class TopicCreated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ApiVersionUsed:
+    """A client sent its first request of this API in this version on this connection; later ones are not told.
+
+    What software it is, the client tells in ApiVersions from v3 on (KIP-511): None until it has. The client id is
+    that of the one request.
+    """
+
+    host: str
+    port: int
+    client_id: str
+    api: str
+    version: int
+    client_software_name: str | None
+    client_software_version: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ConnectionClosed:
-    """A connection is over, and why; `requests` were answered on it."""
+    """A connection is over, and why; `requests` were served on it."""
 
     host: str
     port: int

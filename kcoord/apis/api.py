@@ -19,13 +19,28 @@ class Call:
 
 
 Handler = Callable[[Call, Any], Awaitable[Any]]
-"""Answers a request with a response message of the same API. Waits as long as the answer takes."""
+"""Answers a request with a response message of the same API. Waits as long as the answer takes.
+
+None instead of a message sends nothing: the client said that it waits for no answer (Produce with acks 0). What goes
+wrong with such a request is to be told by `CloseConnection`.
+"""
+
+
+class CloseConnection(Exception):
+    """The client is to learn that something went wrong by the end of its connection, as no answer can tell it.
+
+    `why` is for the log. A handler raises it itself, not out of a nursery, which would wrap it.
+    """
+
+    def __init__(self, why: str) -> None:
+        super().__init__(why)
+        self.why = why
 
 
 class Api:
     """One API key as it is served."""
 
-    __slots__ = ("handle", "key", "name", "request", "versions", "weight")
+    __slots__ = ("handle", "key", "name", "offered", "request", "versions", "weight")
 
     def __init__(
         self,
@@ -34,15 +49,20 @@ class Api:
         versions: str,
         handle: Handler,
         weight: Callable[[Any], int] | None = None,
+        offered: str | None = None,
     ) -> None:
         """`versions` is in Kafka's notation, "0-9"; each of them must be one that the message class can read.
 
         `weight` counts the entries of a response, for an API of which a small request may have a large answer.
+
+        `offered` is the range that ApiVersions tells, for an API that is offered in versions that are not served:
+        librdkafka wants to see such ones (KAFKA-18659).
         """
         self.request = request
         self.key = request.API_KEY
         self.name = request.__name__.removesuffix("Request")
         self.versions = Versions.parse(versions)
+        self.offered = Versions.parse(versions if offered is None else offered)
         self.handle = handle
         self.weight = weight
         assert self.versions.lowest in request.VERSIONS

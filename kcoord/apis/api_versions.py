@@ -23,7 +23,7 @@ def is_fine(request: ApiVersionsRequest) -> bool:
 def listed(apis: Iterable[Api]) -> list[ApiVersion]:
     """Return the table as it is told."""
     return [
-        ApiVersion(api_key=api.key, min_version=api.versions.lowest, max_version=api.versions.highest) for api in apis
+        ApiVersion(api_key=api.key, min_version=api.offered.lowest, max_version=api.offered.highest) for api in apis
     ]
 
 

@@ -3,7 +3,8 @@
 So answers are in the order of the requests, and what a client sends behind a JoinGroup that waits, waits as
 well (Apache Kafka mutes the channel meanwhile). Bytes that are no request, and requests that are not served,
 close the connection without an answer, and so do the few whose answer would have to give back a text that is
-longer than a string may be (only what is no UTF-8 grows like that).
+longer than a string may be (only what is no UTF-8 grows like that). A request that wants no answer gets none, and
+if it fails, the end of the connection is all that its client sees (Produce with acks 0).
 
 Between two bytes from the client a request costs no task switch of its own: this is where requests per
 second are decided. But whoever has sent more than one gives others a turn after each, and what is large is read
@@ -18,14 +19,14 @@ from typing import Any
 import trio
 
 from kcoord.apis import BY_KEY
-from kcoord.apis.api import Call, Handler
+from kcoord.apis.api import Api, Call, CloseConnection, Handler
 from kcoord.apis.api_versions import API as API_VERSIONS
-from kcoord.apis.api_versions import unsupported
+from kcoord.apis.api_versions import SOFTWARE_SINCE, is_fine, unsupported
 from kcoord.broker import Broker, Endpoint
 from kcoord.core.outcome import Context
 from kcoord.errors_in_place import answer_in_place_of, is_the_coordinators
 from kcoord.net.addresses import java_host
-from kcoord.notices import AnswerUnsendable, ConnectionClosed, HandlerFailed, RequestUnreadable
+from kcoord.notices import AnswerUnsendable, ApiVersionUsed, ConnectionClosed, HandlerFailed, RequestUnreadable
 from wire.codec import reader
 from wire.errors import Unsendable, Unsupported, WireError
 from wire.frame import FrameBuffer
@@ -92,8 +93,8 @@ class Connection:
     """
 
     __slots__ = (
-        "_broker", "_endpoint", "_java_host", "_known", "_load", "_scope", "_stream", "host", "last_active", "port",
-        "requests", "why",
+        "_broker", "_endpoint", "_java_host", "_known", "_load", "_scope", "_software", "_stream", "_used", "host",
+        "last_active", "port", "requests", "why",
     )  # fmt: skip
 
     def __init__(
@@ -106,6 +107,8 @@ class Connection:
         self._scope = trio.CancelScope()
         self._java_host = java_host(host)
         self._known: dict[bytes, KnownHeader] = {}
+        self._used: set[bytes] = set()
+        self._software: tuple[str | None, str | None] = (None, None)
         self.host = host
         self.port = port
         self.last_active = trio.current_time()
@@ -130,6 +133,8 @@ class Connection:
             self._broker.tell(RequestUnreadable(host=self.host, port=self.port, why=str(error)))
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             self.why = "the client broke it off"
+        except CloseConnection as wish:
+            self.why = wish.why
         except TooMuchUnread:
             self.why = "its answer had no room beside those that others do not read"
         except Exception as bug:  # noqa: BLE001 - nobody else's connection may suffer for a bug
@@ -160,7 +165,9 @@ class Connection:
             correlation_id = int.from_bytes(frame[4:8], "big", signed=True)
             answer = await self._answer(known, frame, correlation_id)
             del frame  # neither is kept while the other side takes its time
-            if len(answer) < LARGE:
+            if answer is None:
+                pass
+            elif len(answer) < LARGE:
                 await stream.send_all(answer)
             else:
                 await self._send_large(answer)
@@ -170,8 +177,8 @@ class Connection:
             if frames.holds_more:
                 await trio.lowlevel.checkpoint()
 
-    async def _answer(self, known: KnownHeader, frame: bytes, correlation_id: int) -> bytes:
-        """Read a request, have it handled, and put the answer into bytes. Raises as `_framed`.
+    async def _answer(self, known: KnownHeader, frame: bytes, correlation_id: int) -> bytes | None:
+        """Read a request, have it handled, and put the answer, if there is one, into bytes. Raises as `_framed`.
 
         What is large is read and written in a thread, one request at a time, while others are served; what lies in
         between is the handler's, which lets others have their turns itself.
@@ -182,6 +189,8 @@ class Connection:
         else:
             request, _ = known.read(frame, known.offset)
         response = await known.handle(known.call, request)
+        if response is None:
+            return None
         if large or (known.weight is not None and known.weight(response) >= HEAVY):
             try:
                 framed: bytes = await self._in_thread(response_frame, correlation_id, response, known.response_version)
@@ -239,6 +248,30 @@ class Connection:
         context = Context(version, header.client_id or "", self._java_host)
         call = Call(self._broker, context, self._endpoint)
         known = KnownHeader(frame[8:offset], offset, read, handle, call, response_version, api.weight)
-        if version in api.versions and len(known.rest) <= KEPT_HEADER:
-            self._known[frame[:4]] = known
+        if version in api.versions:
+            if frame[:4] not in self._used:
+                self._tell_of_first_use(api, known, frame)
+            if len(known.rest) <= KEPT_HEADER:
+                self._known[frame[:4]] = known
         return known
+
+    def _tell_of_first_use(self, api: Api, known: KnownHeader, frame: bytes) -> None:
+        """Tell which version of an API the client uses, and what it is if it says so here. Raises WireError."""
+        self._used.add(frame[:4])
+        context = known.call.context
+        if api is API_VERSIONS and context.version >= SOFTWARE_SINCE and len(frame) < LARGE:
+            request, _ = known.read(frame, known.offset)
+            if is_fine(request):
+                self._software = request.client_software_name, request.client_software_version
+        name, version = self._software
+        self._broker.tell(
+            ApiVersionUsed(
+                host=self.host,
+                port=self.port,
+                client_id=context.client_id,
+                api=api.name,
+                version=context.version,
+                client_software_name=name,
+                client_software_version=version,
+            )
+        )

@@ -36,6 +36,7 @@ _LEVEL_OF: Mapping[type, str] = MappingProxyType(
         notices.PartitionLost: "error",
         notices.BugFound: "error",
         notices.HandlerFailed: "error",
+        notices.ApiVersionUsed: "debug",
         notices.ConnectionClosed: "debug",
         notices.RequestUnreadable: "warning",
         notices.AnswerUnsendable: "error",
