@@ -16,9 +16,11 @@ from uuid import UUID
 
 from kcoord.core.settings import GroupSettings
 from kcoord.log.catalog import INTERNAL_TOPICS, METADATA_TOPIC, OFFSETS_TOPIC, Catalog, TopicRefused
+from kcoord.log.topic_config import JAVA_BLANKS as JAVA_BLANKS
+from kcoord.log.topic_config import NO_LIMIT, TopicConfig, policies, timestamp_type
 
-INT32_MAX = 2**31 - 1
-INT64_MAX = 2**63 - 1
+INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
+INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
 MOST_PARTITIONS = 100_000
 """Of one topic: of one that is there from the start, and by default of those created later."""
@@ -41,8 +43,6 @@ _LONGEST_HOST, _LONGEST_LABEL = 253, 63
 
 SHOWN_AT_MOST = 200
 """Characters of what is wrong that an error names."""
-JAVA_BLANKS = "".join(map(chr, range(0x21)))
-"""What Kafka takes off both ends of a value (Apache Kafka `ConfigDef.parseType`, Java's `String.trim`)."""
 
 _LISTENER = re.compile(r"(?P<name>[A-Za-z0-9_]{1,100})://(?P<address>.+)")
 _SECURE_NAMES = frozenset({"SSL", "SASL_PLAINTEXT", "SASL_SSL"})
@@ -179,8 +179,10 @@ _READERS: dict[Any, tuple[str, Callable[[str], Any]]] = {
     int: ("int", _integer),
     bool: ("boolean", _boolean),
     str: ("string", _text),
+    int | None: ("int", _integer),
     str | None: ("string", _text),
     tuple[Listener, ...]: ("list", _listeners),
+    tuple[str, ...]: ("list", policies),
 }
 """How the text of a setting is read, by its field's annotation; the names are those of Kafka's own tables."""
 
@@ -201,6 +203,13 @@ def _setting(
     """
     metadata = {"doc": doc, "low": low, "high": high, "pattern": pattern, "reader": reader, "aliases": aliases}
     return field(default=default, metadata=metadata)
+
+
+def _topic_setting(
+    name: str, doc: str, *, low: int | None = 0, high: int = INT64_MAX, reader: Callable[[str], Any] | None = None
+) -> Any:
+    """Declare what topics have that do not say otherwise; the default is the one that stands there."""
+    return _setting(doc, default=TopicConfig.__dataclass_fields__[name].default, low=low, high=high, reader=reader)
 
 
 def _group_setting(name: str, doc: str, *, low: int, high: int = INT32_MAX) -> Any:
@@ -297,7 +306,103 @@ class Config:
         default=5_000,
         low=1,
     )
+    delete_topic_enable: bool = _setting("Whether topics can be deleted.", default=True)
+    log_cleanup_policy: tuple[str, ...] = _setting(
+        "What is done with the old records of topics that do not say otherwise: delete, compact, both or neither.",
+        default=("delete",),
+    )
+    log_retention_ms: int | None = _setting(
+        "How long topics keep records that do not say otherwise; a negative number means for ever.",
+        default=None,
+        low=INT64_MIN,
+        high=INT64_MAX,
+    )
+    log_retention_minutes: int | None = _setting(
+        "The same in minutes; log.retention.ms comes first.", default=None, low=INT32_MIN
+    )
+    log_retention_hours: int = _setting(
+        "The same in hours; log.retention.ms and log.retention.minutes come first.", default=168, low=INT32_MIN
+    )
+    log_retention_bytes: int = _topic_setting(
+        "retention_bytes",
+        "How many bytes each partition keeps of topics that do not say otherwise; a negative number means no limit.",
+        low=INT64_MIN,
+    )
+    log_retention_check_interval_ms: int = _setting(
+        "How often records are looked for that are too old or too many.", default=300_000, low=1, high=INT64_MAX
+    )
+    log_cleaner_delete_retention_ms: int = _topic_setting(
+        "delete_retention_ms", "How long a tombstone outlives the compaction that found it."
+    )
+    message_max_bytes: int = _topic_setting(
+        "max_message_bytes", "The largest record batch of topics that do not say otherwise.", high=INT32_MAX
+    )
+    log_message_timestamp_type: str = _topic_setting(
+        "message_timestamp_type",
+        "Whose time records have: CreateTime, the producer's, or LogAppendTime, the broker's.",
+        low=None,
+        reader=timestamp_type,
+    )
+    log_message_timestamp_before_max_ms: int = _topic_setting(
+        "message_timestamp_before_max_ms", "How far behind the broker's time a record may claim to be."
+    )
+    log_message_timestamp_after_max_ms: int = _topic_setting(
+        "message_timestamp_after_max_ms", "How far ahead of the broker's time a record may claim to be."
+    )
+    min_insync_replicas: int = _topic_setting(
+        "min_insync_replicas",
+        "How many replicas must have a record before a producer with acks=all is answered; there is one.",
+        low=1,
+        high=INT32_MAX,
+    )
+    memory_limit_bytes: int = _setting(
+        "How much memory all records together may take; a producer is refused what is beyond it. -1 means no limit. "
+        "Not one of Kafka's.",
+        default=2**30,
+        low=NO_LIMIT,
+        high=INT64_MAX,
+    )
     topics: Mapping[str, int] = field(default_factory=lambda: MappingProxyType({}))
+    given: frozenset[str] = field(default=frozenset(), compare=False)
+    """Attributes that were set, if only to their default."""
+
+    def is_set(self, attribute: str) -> bool:
+        """Whether a setting was set when the server was started."""
+        return attribute in self.given or getattr(self, attribute) != type(self).__dataclass_fields__[attribute].default
+
+    @property
+    def retention_ms(self) -> int:
+        """How long topics keep records that do not say otherwise, in ms; -1 for ever.
+
+        The finest unit that is set counts (Apache Kafka `AbstractKafkaConfig.logRetentionTimeMillis`).
+        """
+        if self.log_retention_ms is not None:
+            found = self.log_retention_ms
+        elif self.log_retention_minutes is not None:
+            found = self.log_retention_minutes * 60_000
+        else:
+            found = self.log_retention_hours * 3_600_000
+        return max(NO_LIMIT, found)
+
+    @property
+    def topic_config(self) -> TopicConfig:
+        """What is in force for a topic that has no settings of its own."""
+        return TopicConfig(
+            cleanup_policy=frozenset(self.log_cleanup_policy),
+            retention_ms=self.retention_ms,
+            retention_bytes=max(NO_LIMIT, self.log_retention_bytes),
+            max_message_bytes=self.message_max_bytes,
+            message_timestamp_type=self.log_message_timestamp_type,
+            message_timestamp_before_max_ms=self.log_message_timestamp_before_max_ms,
+            message_timestamp_after_max_ms=self.log_message_timestamp_after_max_ms,
+            min_insync_replicas=self.min_insync_replicas,
+            delete_retention_ms=self.log_cleaner_delete_retention_ms,
+        )
+
+    @property
+    def memory_limit(self) -> int | None:
+        """How many bytes all records together may take, or None for no limit."""
+        return None if self.memory_limit_bytes == NO_LIMIT else self.memory_limit_bytes
 
     @property
     def group_settings(self) -> GroupSettings:
@@ -322,7 +427,7 @@ class Config:
                 raise ConfigError(f"{key} and {given_as[setting.attribute]} are the same setting")
             given_as[setting.attribute] = key
             values[setting.attribute] = setting.read(key, value)
-        config = cls(**values, topics=MappingProxyType(_read_topics(topics)))
+        config = cls(**values, topics=MappingProxyType(_read_topics(topics)), given=frozenset(values))
         config.check()
         return config
 
@@ -333,6 +438,9 @@ class Config:
                 f"group.min.session.timeout.ms is {self.group_min_session_timeout_ms}: it must not be above "
                 f"group.max.session.timeout.ms, which is {self.group_max_session_timeout_ms}"
             )
+        if self.retention_ms == 0:
+            key = next(each for each in _RETENTION if self.is_set(each)).replace("_", ".")
+            raise ConfigError(f"{key} is 0: it must be at least 1, or -1 for no limit")
         names = {listener.name for listener in self.listeners}
         _check_distinct(self.listeners)
         for advertised in self.advertised_listeners:
@@ -346,9 +454,12 @@ class Config:
                 )
 
 
+_RETENTION = ("log_retention_ms", "log_retention_minutes", "log_retention_hours")
+
+
 @dataclass(frozen=True, slots=True)
 class Setting:
-    """One row of the table: what may be set, and how."""
+    """One row of the table: what may be set, and how. `type_name` is Kafka's: boolean, int, list, long, string."""
 
     key: str
     attribute: str
@@ -442,10 +553,12 @@ def _row(key: str, each: "Field[Any]") -> Setting:
     low, high, pattern = each.metadata["low"], each.metadata["high"], each.metadata["pattern"]
     if pattern is not None:
         allowed = f"of the form {pattern}"
-    elif each.type is int:
+    elif type_name == "int":
         allowed = f"from {low} to {high}"
     else:
         allowed = {"boolean": "true or false"}.get(type_name, "")
+    if type_name == "int" and high > INT32_MAX:
+        type_name = "long"
     return Setting(
         key=key, attribute=each.name, type_name=type_name, default=each.default, doc=each.metadata["doc"],
         allowed=allowed, _reader=each.metadata["reader"] or reader, _low=low, _high=high, _pattern=pattern,

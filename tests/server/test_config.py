@@ -5,8 +5,9 @@ from datetime import date
 
 import pytest
 
-from kcoord.config import SETTINGS, Address, Config, ConfigError, Listener
+from kcoord.config import INT32_MAX, SETTINGS, Address, Config, ConfigError, Listener
 from kcoord.core.settings import GroupSettings
+from kcoord.log.topic_config import TopicConfig
 
 FORM = "it must be HOST:PORT, or [IPV6]:PORT, with a port of at most 65535"
 HOST = "a host has at most 253 characters, and 1 to 63 of them between two dots"
@@ -29,6 +30,19 @@ DEFAULTS = {
     "offsets.retention.check.interval.ms": 600000,
     "offsets.topic.num.partitions": 50,
     "offsets.commit.timeout.ms": 5000,
+    "delete.topic.enable": True,
+    "log.cleanup.policy": ("delete",),
+    "log.retention.ms": None,
+    "log.retention.minutes": None,
+    "log.retention.hours": 168,
+    "log.retention.bytes": -1,
+    "log.retention.check.interval.ms": 300000,
+    "log.cleaner.delete.retention.ms": 86400000,
+    "message.max.bytes": 1048588,
+    "log.message.timestamp.type": "CreateTime",
+    "log.message.timestamp.before.max.ms": 9223372036854775807,
+    "log.message.timestamp.after.max.ms": 3600000,
+    "min.insync.replicas": 1,
 }
 
 
@@ -39,15 +53,17 @@ def test_defaults_are_kafkas():
         assert getattr(config, SETTINGS[key].attribute) == value
     assert config == Config()
     assert config.group_settings == GroupSettings()
+    assert config.topic_config == TopicConfig()
+    assert config.memory_limit == 2**30
 
 
 def test_every_setting_says_what_it_means():
     assert {setting.attribute for setting in SETTINGS.values()} == {
-        each.name for each in fields(Config) if each.name != "topics"
+        each.name for each in fields(Config) if each.name not in {"topics", "given"}
     }
     for key, setting in SETTINGS.items():
         assert setting.doc.endswith(".")
-        assert setting.type_name in {"int", "boolean", "string", "list"}
+        assert setting.type_name in {"int", "long", "boolean", "string", "list"}
         assert key == key.lower()
 
 
@@ -86,6 +102,13 @@ def test_every_setting_says_what_it_means():
         ("listeners", "[::FFFF:1.2.3.4]:1", (Listener("PLAINTEXT", Address("::ffff:102:304", 1)),)),
         ("listeners", "[FE80::0:1%eth0]:1", (Listener("PLAINTEXT", Address("fe80::1%eth0", 1)),)),
         ("listeners", "a_b.example.:00080", (Listener("PLAINTEXT", Address("a_b.example.", 80)),)),
+        ("log.cleanup.policy", "compact, delete", ("compact", "delete")),
+        ("log.cleanup.policy", "delete,delete", ("delete",)),
+        ("log.cleanup.policy", "", ()),
+        ("log.cleanup.policy", ["compact"], ("compact",)),
+        ("log.message.timestamp.type", "LogAppendTime", "LogAppendTime"),
+        ("log.retention.bytes", "-9223372036854775808", -(2**63)),
+        ("memory.limit.bytes", "-1", -1),
         ("listeners", f"{'a' * 63}.x:1", (Listener("PLAINTEXT", Address("a" * 63 + ".x", 1)),)),
     ],
 )
@@ -97,6 +120,27 @@ def test_what_can_be_set(key, given, value):
     ("settings", "sentence"),
     [
         ({"group.max.sized": "1"}, "group.max.sized is not a setting that kcoord knows"),
+        ({"given": "1"}, "given is not a setting that kcoord knows"),
+        ({"log.retention.hours": "0"}, "log.retention.hours is 0: it must be at least 1, or -1 for no limit"),
+        ({"log.retention.minutes": "0"}, "log.retention.minutes is 0: it must be at least 1, or -1 for no limit"),
+        (
+            {"log.retention.ms": "0", "log.retention.hours": "3"},
+            "log.retention.ms is 0: it must be at least 1, or -1 for no limit",
+        ),
+        ({"message.max.bytes": "-1"}, "message.max.bytes is '-1': it must be from 0 to 2147483647"),
+        ({"min.insync.replicas": "0"}, "min.insync.replicas is '0': it must be from 1 to 2147483647"),
+        (
+            {"log.retention.ms": "9223372036854775808"},
+            "log.retention.ms is '9223372036854775808': it must be from -9223372036854775808 to 9223372036854775807",
+        ),
+        (
+            {"log.cleanup.policy": "delete,"},
+            "log.cleanup.policy is 'delete,': it must be a list of compact and delete, or empty",
+        ),
+        (
+            {"log.message.timestamp.type": "createtime"},
+            "log.message.timestamp.type is 'createtime': it must be CreateTime or LogAppendTime",
+        ),
         ({"topics": "1"}, "topics is not a setting that kcoord knows"),
         ({"group.max.size": "0"}, "group.max.size is '0': it must be from 1 to 2147483647"),
         ({"group.max.size": "2147483648"}, "group.max.size is '2147483648': it must be from 1 to 2147483647"),
@@ -229,6 +273,65 @@ def test_what_is_wrong_is_said_in_one_sentence(settings, sentence):
         Config.from_settings(settings)
     assert str(caught.value) == sentence
     assert sentence.isprintable()
+
+
+@pytest.mark.parametrize(
+    ("settings", "retention_ms"),
+    [
+        ({}, 604_800_000),
+        ({"log.retention.hours": "2"}, 7_200_000),
+        ({"log.retention.hours": "2", "log.retention.minutes": "3"}, 180_000),
+        ({"log.retention.hours": "2", "log.retention.minutes": "3", "log.retention.ms": "4"}, 4),
+        ({"log.retention.hours": "-7"}, -1),
+        ({"log.retention.minutes": "-1"}, -1),
+        ({"log.retention.ms": "-1", "log.retention.hours": "2"}, -1),
+        ({"log.retention.ms": "5", "log.retention.hours": "0"}, 5),
+        ({"log.retention.hours": "2147483647"}, 7_730_941_129_200_000),
+    ],
+)
+def test_the_finest_unit_of_the_retention_counts(settings, retention_ms):
+    config = Config.from_settings(settings)
+    assert config.retention_ms == config.topic_config.retention_ms == retention_ms
+
+
+def test_what_topics_have_that_do_not_say_otherwise():
+    given = {
+        "log.cleanup.policy": "compact",
+        "log.retention.ms": "1",
+        "log.retention.bytes": "-5",
+        "message.max.bytes": "3",
+        "log.message.timestamp.type": "LogAppendTime",
+        "log.message.timestamp.before.max.ms": "4",
+        "log.message.timestamp.after.max.ms": "5",
+        "min.insync.replicas": "6",
+        "log.cleaner.delete.retention.ms": "7",
+    }
+    assert Config.from_settings(given).topic_config == TopicConfig(
+        cleanup_policy=frozenset({"compact"}),
+        retention_ms=1,
+        retention_bytes=-1,
+        max_message_bytes=3,
+        message_timestamp_type="LogAppendTime",
+        message_timestamp_before_max_ms=4,
+        message_timestamp_after_max_ms=5,
+        min_insync_replicas=6,
+        delete_retention_ms=7,
+    )
+
+
+def test_memory_without_a_limit():
+    assert Config.from_settings({"memory.limit.bytes": "-1"}).memory_limit is None
+    assert Config.from_settings({"memory.limit.bytes": "0"}).memory_limit == 0
+
+
+def test_what_was_set_is_known_even_if_it_is_the_default():
+    config = Config.from_settings({"broker.id": "1", "num.partitions": "1"})
+    assert [each.name for each in fields(Config) if each.metadata and config.is_set(each.name)] == [
+        "node_id",
+        "num_partitions",
+    ]
+    assert Config(max_connections=7).is_set("max_connections")
+    assert not Config(max_connections=INT32_MAX).is_set("max_connections")
 
 
 def test_topics():
