@@ -4,10 +4,12 @@ from kcoord.apis import (
     api_versions,
     create_topics,
     delete_groups,
+    delete_records,
     describe_groups,
     fetch,
     find_coordinator,
     heartbeat,
+    init_producer_id,
     join_group,
     leave_group,
     list_groups,
@@ -16,11 +18,14 @@ from kcoord.apis import (
     offset_commit,
     offset_delete,
     offset_fetch,
+    offset_for_leader_epoch,
+    produce,
     sync_group,
 )
 from kcoord.apis.api import Api
 
 APIS: tuple[Api, ...] = (
+    produce.API,
     fetch.API,
     list_offsets.API,
     metadata.API,
@@ -35,6 +40,9 @@ APIS: tuple[Api, ...] = (
     list_groups.API,
     api_versions.API,
     create_topics.API,
+    delete_records.API,
+    init_producer_id.API,
+    offset_for_leader_epoch.API,
     delete_groups.API,
     offset_delete.API,
 )

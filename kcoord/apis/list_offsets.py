@@ -6,6 +6,8 @@ v2 isolation level (KIP-98), throttle time; v4 leader epoch (KIP-320); v6 flexib
 
 from collections import Counter
 
+import trio
+
 from kcoord.apis.api import Api, Call
 from kcoord.apis.epochs import check_leader_epoch
 from kcoord.apis.turns import Turns
@@ -20,6 +22,7 @@ from wire.messages import (
 )
 
 LEADER_EPOCH_SINCE = 4
+READ_UNCOMMITTED, READ_COMMITTED = 0, 1
 LATEST, EARLIEST = -1, -2
 MAX_TIMESTAMP = -3
 EARLIEST_LOCAL, LATEST_TIERED, EARLIEST_PENDING_UPLOAD = -4, -5, -6
@@ -39,16 +42,18 @@ async def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsRe
 
     A topic has one entry, or none if nothing of it is asked for (Apache Kafka `KafkaApis.handleListOffsetRequest`).
     """
+    if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
+        return await _all_failed(request)
     times = Counter((topic.name, each.partition_index) for topic in request.topics for each in topic.partitions)
     topics: dict[str, ListOffsetsTopicResponse] = {}
     refused: set[tuple[str, int]] = set()
     turns = Turns()
     for topic in request.topics:
         await turns.step()
-        known = call.broker.catalog.by_name(topic.name)
         for each in topic.partitions:
             await turns.step()
             place = (topic.name, each.partition_index)
+            known = call.broker.catalog.by_name(topic.name)
             partition = None if known is None else known.partition(each.partition_index)
             if times[place] > 1:
                 if place in refused:
@@ -61,8 +66,24 @@ async def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsRe
                 found = _error(each, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             else:
                 found = _look_up(call.context.version, partition, each)
+                if reads_records(each.timestamp):
+                    await trio.lowlevel.checkpoint()
             topics.setdefault(topic.name, ListOffsetsTopicResponse(name=topic.name)).partitions.append(found)
     return ListOffsetsResponse(topics=list(topics.values()))
+
+
+async def _all_failed(request: ListOffsetsRequest) -> ListOffsetsResponse:
+    """Return the answer to a request in which the isolation level is none: an error for everything it names."""
+    turns = Turns()
+    answer = ListOffsetsResponse()
+    for topic in request.topics:
+        await turns.step()
+        entry = ListOffsetsTopicResponse(name=topic.name)
+        for each in topic.partitions:
+            await turns.step()
+            entry.partitions.append(_error(each, ErrorCode.UNKNOWN_SERVER_ERROR))
+        answer.topics.append(entry)
+    return answer
 
 
 def has_no_meaning(version: int, timestamp: int) -> bool:
@@ -70,26 +91,34 @@ def has_no_meaning(version: int, timestamp: int) -> bool:
     return timestamp < 0 and version < SPECIAL_SINCE.get(timestamp, version + 1)
 
 
-def _look_up(version: int, partition: Partition, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
-    """Answer for one partition; without records, no point in time is found and only its ends are.
+def reads_records(timestamp: int) -> bool:
+    """Whether records have to be read to find the place, which takes longer than all else here."""
+    return timestamp >= 0 or timestamp == MAX_TIMESTAMP
 
-    Both ends carry the epoch in which the leader began, as in Kafka's epoch cache; nothing is tiered.
+
+def _look_up(version: int, partition: Partition, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
+    """Answer for one partition. Where no record is found, nothing is, and that is no error.
+
+    Whatever is found carries the epoch in which the leader began, as in Kafka's epoch cache; nothing is tiered. All
+    records are committed, so both isolation levels end at the same place. The newest record is the newest one
+    that can still be read, while Kafka may name one below the start of the log until its file is gone.
     """
     timestamp = asked.timestamp
     error = check_leader_epoch(partition, asked.current_leader_epoch)
     if error is not ErrorCode.NONE:
         return _error(asked, error)
-    found = ListOffsetsPartitionResponse(partition_index=asked.partition_index)
-    ends = {
-        LATEST: partition.high_watermark,
-        EARLIEST: partition.log_start_offset,
-        EARLIEST_LOCAL: partition.log_start_offset,
-    }
-    if timestamp in ends:
-        found.offset = ends[timestamp]
-        if version >= LEADER_EPOCH_SINCE:
-            found.leader_epoch = partition.leader_epoch
-    return found
+    answer = ListOffsetsPartitionResponse(partition_index=asked.partition_index)
+    if timestamp == LATEST:
+        answer.offset = partition.high_watermark
+    elif timestamp in (EARLIEST, EARLIEST_LOCAL):
+        answer.offset = partition.log_start_offset
+    elif reads_records(timestamp):
+        found = partition.latest_time() if timestamp == MAX_TIMESTAMP else partition.find_time(timestamp)
+        if found is not None:
+            answer.offset, answer.timestamp = found.offset, found.timestamp
+    if answer.offset >= 0 and version >= LEADER_EPOCH_SINCE:
+        answer.leader_epoch = partition.leader_epoch
+    return answer
 
 
 def _error(asked: ListOffsetsPartition, code: ErrorCode) -> ListOffsetsPartitionResponse:

@@ -1,0 +1,59 @@
+"""OffsetForLeaderEpoch (key 23): how far the records of a leader's epoch go (KIP-101, KIP-320).
+
+v3 replica id (KIP-392); v4 flexible (KIP-482).
+"""
+
+from kcoord.apis.api import Api, Call
+from kcoord.apis.epochs import NO_EPOCH, check_leader_epoch
+from kcoord.apis.turns import Turns
+from kcoord.log.catalog import Partition
+from wire.errors import ErrorCode
+from wire.messages import (
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderEpochResponse,
+    OffsetForLeaderPartition,
+    OffsetForLeaderPartitionResult,
+    OffsetForLeaderTopicResult,
+)
+
+NO_OFFSET = -1
+
+
+async def offset_for_leader_epoch(call: Call, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
+    """Answer everything that is asked for, in its order, each as often as it is asked for."""
+    turns = Turns()
+    answer = OffsetForLeaderEpochResponse()
+    for asked in request.topics:
+        await turns.step()
+        topic = call.broker.catalog.by_name(asked.topic)
+        results = OffsetForLeaderTopicResult(topic=asked.topic)
+        for each in asked.partitions:
+            await turns.step()
+            partition = None if topic is None else topic.partition(each.partition)
+            results.partitions.append(end_of_epoch(partition, each))
+        answer.topics.append(results)
+    return answer
+
+
+def end_of_epoch(partition: Partition | None, asked: OffsetForLeaderPartition) -> OffsetForLeaderPartitionResult:
+    """Return the entry of one partition, of which there was one leader only (Apache Kafka `LeaderEpochFileCache`).
+
+    The epoch of that leader ends where the log does; one before it, were it -2, ended where the log begins. Of
+    epochs to come and of -1, which is none, nothing is known.
+    """
+    found = OffsetForLeaderPartitionResult(
+        partition=asked.partition, error_code=ErrorCode.NONE, leader_epoch=NO_EPOCH, end_offset=NO_OFFSET
+    )
+    if partition is None:
+        found.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+        return found
+    found.error_code = check_leader_epoch(partition, asked.current_leader_epoch)
+    epoch = asked.leader_epoch
+    if found.error_code or epoch == NO_EPOCH or epoch > partition.leader_epoch:
+        return found
+    found.leader_epoch = epoch
+    found.end_offset = partition.high_watermark if epoch == partition.leader_epoch else partition.log_start_offset
+    return found
+
+
+API = Api(request=OffsetForLeaderEpochRequest, versions="2-4", handle=offset_for_leader_epoch)
