@@ -168,7 +168,7 @@ class OffsetsCommitted(Note):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OffsetsDeleted(Note):
-    """Offsets were deleted on request."""
+    """Offsets were deleted on request, or with their topic."""
 
     partitions: int
 

@@ -377,6 +377,12 @@ class Driver:
 
     # --- looking at it ---
 
+    def delete_topic(self, name: str) -> Outcome:
+        """Delete a topic: nobody asks the coordinator for that, and it answers nobody."""
+        outcome = self._take(self.coordinator.topic_deleted(name, self.now))
+        assert not outcome.replies
+        return outcome
+
     def offset(self, group: str, topic: str = "t", partition: int = 0) -> int:
         """The committed offset, or -1."""
         found = self.fetch(group, {topic: [partition]}).response.groups[0].topics[0].partitions[0]

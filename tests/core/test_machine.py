@@ -176,6 +176,13 @@ class GroupsAndMembers(RuleBasedStateMachine):
         if self.driver.offset_delete(group, {topic: [0]}).error == 0:
             assert self.driver.offset(group, topic) == -1
 
+    @rule(topic=st.sampled_from("tu"))
+    def a_topic_is_deleted(self, topic):
+        groups = set(self.driver.coordinator.tables.groups)
+        self.driver.delete_topic(topic)
+        assert groups == set(self.driver.coordinator.tables.groups)
+        assert all(self.driver.offset(group, topic) == -1 for group in groups)
+
     @precondition(lambda self: len(self.driver.calls) % 4 == 1)
     @rule(group=GROUPS)
     def is_deleted(self, group):
