@@ -184,6 +184,20 @@ class Shard:
         slot = self.begin(context, request)
         return slot.response if slot.response is not None else await slot.wait()
 
+    def topic_deleted(self, name: str) -> None:
+        """Let go of what was committed for a topic, which is no more. Never raises.
+
+        A partition that is being loaded keeps it, as in Kafka, until it expires.
+        """
+        if self.status is not Status.SERVING:
+            return
+        try:
+            turn = Turn.of(self._coordinator.topic_deleted(name, self._time.now()))
+        except Exception as bug:  # noqa: BLE001 - as in `begin`
+            self._drop_memory(bug, "a deleted topic")
+        else:
+            self._settle(turn)
+
     def stop(self) -> None:
         """Serve no longer, as when the server goes away: who waits, and who comes from now on, gets NOT_COORDINATOR.
 
