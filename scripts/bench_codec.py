@@ -14,7 +14,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
-from kafka.protocol import consumer as theirs
+from kafka.protocol import consumer, producer
 
 from wire import messages as ours
 from wire.codec import decode, encode
@@ -32,10 +32,11 @@ class Case(NamedTuple):
 
 
 def cases() -> list[Case]:
-    """The messages that a busy coordinator sees: heartbeats, commits, and rebalances of ten members."""
+    """What a busy broker sees: heartbeats, commits and rebalances of ten members, records coming and going."""
     found = []
 
     def case(label: str, version: int, message: Message) -> None:
+        theirs = producer if type(message) in (ours.ProduceRequest, ours.ProduceResponse) else consumer
         foreign = getattr(theirs, type(message).__name__).decode(encode(message, version), version=version)
         found.append(Case(label, version, message, foreign))
 
@@ -104,6 +105,36 @@ def cases() -> list[Case]:
         ]
     )
     case("OffsetCommit 8 response, 10 partitions", 8, committed)
+    records = bytes(10_000)
+    produce = ours.ProduceRequest(
+        acks=-1,
+        timeout_ms=30_000,
+        topic_data=[
+            ours.TopicProduceData(
+                name="orders", partition_data=[ours.PartitionProduceData(index=n, records=records) for n in range(4)]
+            )
+        ],
+    )
+    case("Produce 9 request, 4 partitions", 9, produce)
+    produced = ours.ProduceResponse(
+        responses=[
+            ours.TopicProduceResponse(
+                name="orders", partition_responses=[ours.PartitionProduceResponse(index=n) for n in range(4)]
+            )
+        ]
+    )
+    case("Produce 9 response, 4 partitions", 9, produced)
+    wanted = ours.FetchTopic(
+        topic="orders",
+        partitions=[ours.FetchPartition(partition=n, fetch_offset=123456, partition_max_bytes=2**20) for n in range(4)],
+    )
+    fetch = ours.FetchRequest(max_wait_ms=500, min_bytes=1, max_bytes=2**26, topics=[wanted])
+    case("Fetch 12 request, 4 partitions", 12, fetch)
+    fetched = ours.FetchableTopicResponse(
+        topic="orders",
+        partitions=[ours.PartitionData(partition_index=n, high_watermark=123556, records=records) for n in range(4)],
+    )
+    case("Fetch 12 response, 4 partitions", 12, ours.FetchResponse(responses=[fetched]))
     return found
 
 

@@ -1,10 +1,12 @@
-"""How fast the server is, beside a floor measured in the same run.
+"""How fast the server is, beside a floor and, if wished, beside other brokers, measured in the same run.
 
-    python scripts/bench_server.py [--quick]
+    python scripts/bench_server.py [--quick] [--against kafka] [--against kfake] [--against librdkafka]
 
 The load runs in a process of its own (bench_load.py), over raw frames. The floor is a bare trio server that reads
 frames and answers a fixed one (bench_floor.py): what is left of its rate is what the coordinator costs. Each figure
-is the median of interleaved rounds; the machine's speed is in the floor, so compare ratios, not rates.
+is the median of interleaved rounds; the machine's speed is in the floor and in the other brokers, so compare
+ratios, not rates. The others are those that scripts/reference.py starts; with them, each figure is followed by
+kcoord's as a multiple of theirs: above 1 kcoord has more of it, be that good (a rate) or bad (seconds, memory).
 """
 
 import argparse
@@ -14,12 +16,37 @@ import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
+from bench_connections import Connection, Dialect
+from bench_load import cpu_seconds, resident_kib
+
+from wire.messages import CreatableTopic, CreateTopicsRequest, FindCoordinatorRequest
+
 SCRIPTS = Path(__file__).parent
-SETTINGS = {"group.initial.rebalance.delay.ms": "0"}
+KCOORD = "kcoord"
+REFERENCES = ("kafka", "kfake", "librdkafka")
+BATCH = 1_000_000
+"""Bytes of the batches that throughput is measured with."""
+
+
+@dataclass(frozen=True)
+class Server:
+    """A broker that runs: its name, its process, and where it listens."""
+
+    name: str
+    pid: int
+    port: str
+    start_s: float
+    """From the command to the first FindCoordinator that was answered without an error."""
+
+    @property
+    def mib(self) -> float:
+        """Resident memory in MiB, with all its processes."""
+        return resident_kib(self.pid) / 1024
 
 
 @contextmanager
@@ -31,7 +58,56 @@ def running(*command: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
         yield process, process.stdout.readline().strip()
     finally:
         process.terminate()
-        process.wait(10)
+        process.wait(30)
+
+
+@contextmanager
+def started(name: str) -> Iterator[Server]:
+    """Start a broker on a free port, quiet, with no initial delay, and with a topic for the load."""
+    if name == KCOORD:
+        command = ["-m", "kcoord", "serve", "--listen", "127.0.0.1:0", "--topic", "bench:10", "--log-level", "error",
+                   "--override", "group.initial.rebalance.delay.ms=0"]  # fmt: skip
+    else:
+        command = [str(SCRIPTS / "reference.py"), name, "--port", "0"]
+        if name == "kafka":
+            command += ["--override", "group.initial.rebalance.delay.ms=0"]
+    start = time.perf_counter()
+    with running(*command) as (process, line):
+        port = line.rpartition(":")[2]
+        if not port.isdecimal():
+            raise SystemExit(f"{name} did not start: {line}")
+        address = ("127.0.0.1", int(port))
+        first_answer(address)
+        start_s = time.perf_counter() - start
+        if name != KCOORD:
+            create_topic(address)
+        yield Server(name, process.pid, port, start_s)
+
+
+def first_answer(address: tuple[str, int]) -> None:
+    """Ask for a group's coordinator until there is one."""
+    dialect = Dialect(address)
+    request = FindCoordinatorRequest(key="bench", coordinator_keys=["bench"])
+    if dialect.version(request) >= 4:
+        request.key = ""
+    else:
+        request.coordinator_keys = []
+    connection = Connection(address)
+    while True:
+        answer = dialect.answer(connection.call(dialect.frame(request)), request)
+        if not answer.error_code and not any(each.error_code for each in answer.coordinators):
+            return
+        time.sleep(0.02)
+
+
+def create_topic(address: tuple[str, int]) -> None:
+    """Create the topic of the load where the command line could not."""
+    dialect = Dialect(address)
+    request = CreateTopicsRequest(
+        topics=[CreatableTopic(name="bench", num_partitions=10, replication_factor=1)], timeout_ms=10_000
+    )
+    dialect.answer(Connection(address).call(dialect.frame(request)), request)
+    time.sleep(0.5)
 
 
 def load(port: str, kind: str, *numbers: int) -> dict[str, float]:
@@ -84,8 +160,8 @@ def groups_form(sizes: tuple[int, ...], rounds: int) -> None:
     for size in sizes:
         measured: list[dict[str, float]] = []
         for _ in range(rounds):
-            with started_server() as (process, port):
-                measured.append(load(port, "form", size, process.pid))
+            with started(KCOORD) as server:
+                measured.append(load(server.port, "form", size, server.pid))
         one = median(measured)
         cpu = (one["form_cpu_s"] + one["rebalance_cpu_s"]) / size * 1000
         each = (one["form_s"] + one["rebalance_s"]) / size * 1000
@@ -96,42 +172,69 @@ def groups_form(sizes: tuple[int, ...], rounds: int) -> None:
         )
 
 
-@contextmanager
-def started_server() -> Iterator[tuple[subprocess.Popen[str], str]]:
-    """Start kcoord on a free port, quiet, with no initial delay; give its process and port."""
-    overrides = [part for key, value in SETTINGS.items() for part in ("--override", f"{key}={value}")]
-    command = (
-        "-m",
-        "kcoord",
-        "serve",
-        "--listen",
-        "127.0.0.1:0",
-        "--topic",
-        "bench:10",
-        "--log-level",
-        "error",
-        *overrides,
+@dataclass(frozen=True)
+class Figure:
+    """One figure that brokers are compared in: the load's arguments, and the key of what it measures."""
+
+    title: str
+    kind: str
+    numbers: tuple[int, ...]
+    key: str
+
+
+def figures(seconds: int) -> tuple[Figure, ...]:
+    """What is compared."""
+    return (
+        Figure("heartbeats/s, 50 connections, one group", "beats", (50, 1, seconds), "rate"),
+        Figure("commits/s of 10 partitions, 50 connections", "commits", (50, 10, seconds), "rate"),
+        Figure("produce MB/s, 1 MB batches, 4 connections", "produce", (4, BATCH, seconds), "mb_per_s"),
+        Figure("produce requests/s, 100 B batches, 10 connections", "produce", (10, 100, seconds), "rate"),
+        Figure("fetch MB/s, 1 MB batches, 4 connections", "fetch", (4, BATCH, seconds), "mb_per_s"),
     )
-    with running(*command) as (process, line):
-        yield process, line.rpartition(":")[2]
 
 
-def resident_mib(pid: int) -> float:
-    """Resident memory of a process in MiB."""
-    with open(f"/proc/{pid}/status") as status:
-        return next(int(line.split()[1]) for line in status if line.startswith("VmRSS")) / 1024
+def comparison(others: Sequence[str], seconds: int, rounds: int) -> None:
+    """Print kcoord beside other brokers that run on this machine at the same time."""
+    print(f"\n{'':<52}" + "".join(f"{name:>12}{'':>8}" for name in (KCOORD, *others)))
+    with ExitStack() as stack:
+        servers = [stack.enter_context(started(name)) for name in (KCOORD, *others)]
+        row("start to the first FindCoordinator answered, s", [server.start_s for server in servers])
+        row("resident memory when idle, MiB", [server.mib for server in servers])
+        for size in (100, 1000):
+            measured = [[load(each.port, "form", size, each.pid) for _ in range(rounds)] for each in servers]
+            row(f"a group of {size} forms, s", [median(each)["form_s"] for each in measured])
+            row(f"a group of {size} rebalances after a leave, s", [median(each)["rebalance_s"] for each in measured])
+        for figure in figures(seconds):
+            found: list[list[dict[str, float]]] = [[] for _ in servers]
+            for _ in range(rounds):
+                for each, server in zip(found, servers, strict=True):
+                    each.append(load(server.port, figure.kind, *figure.numbers))
+            row(figure.title, [median(each)[figure.key] for each in found])
+        row("resident memory at the end, MiB", [server.mib for server in servers])
+
+
+def row(title: str, values: Sequence[float]) -> None:
+    """Print one figure of each broker, and kcoord's as a multiple of it."""
+    own, *others = (f"{value:>12,.0f}" if value >= 100 else f"{value:>12.3f}" for value in values)
+    multiples = (f"{f'x{values[0] / value:.2f}':>8}" for value in values[1:])
+    print(f"{title:<52}{own}{'':>8}" + "".join(map("".join, zip(others, multiples, strict=True))), flush=True)
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--quick", action="store_true", help="one short round of everything, up to 1000 members")
-    quick = parser.parse_args().quick
-    seconds, rounds = (1, 1) if quick else (3, 3)
-    with started_server() as (process, port), running(str(SCRIPTS / "bench_floor.py")) as (_, floor_port):
+    parser.add_argument("--against", action="append", choices=REFERENCES, default=[], help="compare with that broker")
+    options = parser.parse_args()
+    seconds, rounds = (1, 1) if options.quick else (3, 3)
+    if options.against:
+        comparison(options.against, seconds, rounds)
+        return
+    with started(KCOORD) as server, running(str(SCRIPTS / "bench_floor.py")) as (_, floor_port):
         time.sleep(0.2)
-        print(f"{os.cpu_count()} CPUs; idle server: {resident_mib(process.pid):.1f} MiB resident\n")
-        rates(port, floor_port, seconds, rounds)
-    groups_form((10, 100, 300, 1000) if quick else (10, 100, 300, 1000, 3000), rounds)
+        before = cpu_seconds(server.pid)
+        print(f"{os.cpu_count()} CPUs; idle server: {server.mib:.1f} MiB resident, {before:.2f} s to start\n")
+        rates(server.port, floor_port, seconds, rounds)
+    groups_form((10, 100, 300, 1000) if options.quick else (10, 100, 300, 1000, 3000), rounds)
 
 
 if __name__ == "__main__":
