@@ -2,15 +2,17 @@
 
 import base64
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 from uuid import UUID, uuid4
 
 from kcoord.clock import Clock
 from kcoord.config import Config
 from kcoord.core.hashing import partition_for
 from kcoord.log.catalog import OFFSETS_TOPIC, Catalog, Topic
-from kcoord.notices import TopicCreated
+from kcoord.log.memory import LogMemory
+from kcoord.notices import PartitionsAdded, TopicConfigured, TopicCreated, TopicDeleted
 from kcoord.shard import Shard
 from kcoord.store.base import Store
 
@@ -20,6 +22,12 @@ PRODUCER_IDS_PER_MS = 1000
 Nothing of them is stored. Yet an id that an earlier run handed out must not be handed out again: the producer that
 has it may still be there, and the records of two producers of one id and epoch are taken for each other's.
 """
+
+OFFSETS_TOPIC_SETTINGS: Mapping[str, str] = MappingProxyType(
+    {"cleanup.policy": "compact", "compression.type": "producer"}
+)
+"""What Kafka gives its offsets topic (Apache Kafka `GroupCoordinatorService.groupMetadataTopicConfigs`)."""
+NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +60,9 @@ class Broker:
         self.node_id = config.node_id
         self.rack = config.broker_rack
         self.cluster_id = config.cluster_id or kafka_uuid_text(random_id())
-        self.catalog = Catalog()
+        self.topic_defaults = config.topic_config
+        """What is in force for topics that do not say otherwise."""
+        self.catalog = Catalog(LogMemory(config.memory_limit))
         self.producer_ids: Iterator[int] = itertools.count(clock.now().wall_ms * PRODUCER_IDS_PER_MS)
         """The ids that producers get, each once."""
         self._listeners: dict[int, Callable[[object], None]] = {}
@@ -70,7 +80,10 @@ class Broker:
             )
             for partition in range(self._offsets_partitions)
         ]
-        self.catalog.create(OFFSETS_TOPIC, self._offsets_partitions, random_id())
+        offsets_config = self.topic_defaults.with_settings(OFFSETS_TOPIC_SETTINGS)
+        self.catalog.create(
+            OFFSETS_TOPIC, self._offsets_partitions, random_id(), offsets_config, OFFSETS_TOPIC_SETTINGS
+        )
         for name, partitions in config.topics.items():
             self.create_topic(name, partitions, "configured")
 
@@ -78,11 +91,39 @@ class Broker:
         """Return the shard that owns the group, known or not."""
         return self.shards[partition_for(group_id, self._offsets_partitions)]
 
-    def create_topic(self, name: str, partitions: int, why: str) -> Topic:
-        """Create a topic. Raises `kcoord.log.catalog.TopicRefused`."""
-        topic = self.catalog.create(name, partitions, random_id())
+    def create_topic(self, name: str, partitions: int, why: str, settings: Mapping[str, str] = NO_SETTINGS) -> Topic:
+        """Create a topic with these settings of its own, by Kafka's names.
+
+        Raises `kcoord.log.catalog.TopicRefused` and `kcoord.log.topic_config.InvalidSetting`.
+        """
+        config = self.topic_defaults.with_settings(settings)
+        topic = self.catalog.create(name, partitions, random_id(), config, settings)
         self.tell(TopicCreated(topic=name, partitions=partitions, why=why))
         return topic
+
+    def delete_topic(self, topic: Topic, why: str) -> None:
+        """Delete a topic, its records, and what groups committed for it.
+
+        All of that in one turn: somebody else may create a topic of that name in the next, and commit for it.
+        """
+        self.catalog.delete(topic)
+        self.tell(TopicDeleted(topic=topic.name, why=why))
+        for shard in self.shards:
+            shard.topic_deleted(topic.name)
+
+    def add_partitions(self, topic: Topic, count: int, why: str) -> None:
+        """Let a topic have so many partitions in all. Raises `kcoord.log.catalog.TopicRefused`."""
+        self.catalog.add_partitions(topic, count)
+        self.tell(PartitionsAdded(topic=topic.name, partitions=count, why=why))
+
+    def configure_topic(self, topic: Topic, settings: Mapping[str, str], why: str) -> None:
+        """Let a topic have these settings of its own and no others.
+
+        Raises `kcoord.log.topic_config.InvalidSetting`.
+        """
+        topic.configure(self.topic_defaults.with_settings(settings), settings)
+        pairs = tuple(f"{key}={value}" for key, value in settings.items())
+        self.tell(TopicConfigured(topic=topic.name, settings=pairs, why=why))
 
     def on_note(self, listener: Callable[[object], None]) -> Callable[[], None]:
         """Call `listener` with everything that happens from now on; what is returned ends that.

@@ -79,6 +79,32 @@ class TopicCreated:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TopicDeleted:
+    """A topic is no more, and neither are its records and what was committed for it."""
+
+    topic: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartitionsAdded:
+    """A topic has more partitions: so many now."""
+
+    topic: str
+    partitions: int
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TopicConfigured:
+    """A topic has other settings of its own: these now, each as KEY=VALUE."""
+
+    topic: str
+    settings: tuple[str, ...]
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ApiVersionUsed:
     """A client sent its first request of this API in this version on this connection; later ones are not told.
 
