@@ -17,7 +17,7 @@ from uuid import UUID
 from kcoord.core.settings import GroupSettings
 from kcoord.log.catalog import INTERNAL_TOPICS, METADATA_TOPIC, OFFSETS_TOPIC, Catalog, TopicRefused
 from kcoord.log.topic_config import JAVA_BLANKS as JAVA_BLANKS
-from kcoord.log.topic_config import NO_LIMIT, TopicConfig, policies, timestamp_type
+from kcoord.log.topic_config import NO_LIMIT, PRODUCER, TopicConfig, compression_type, policies, timestamp_type
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
@@ -307,6 +307,11 @@ class Config:
         low=1,
     )
     delete_topic_enable: bool = _setting("Whether topics can be deleted.", default=True)
+    compression_type: str = _setting(
+        "How records are compressed: producer, which means as they were sent, is all there is.",
+        default=PRODUCER,
+        reader=compression_type,
+    )
     log_cleanup_policy: tuple[str, ...] = _setting(
         "What is done with the old records of topics that do not say otherwise: delete, compact, both or neither.",
         default=("delete",),

@@ -19,7 +19,8 @@ JAVA_BLANKS = "".join(map(chr, range(0x21)))
 """What Kafka takes off both ends of a value (Apache Kafka `ConfigDef.parseType`, Java's `String.trim`)."""
 
 POLICIES = ("compact", "delete")
-TIMESTAMP_TYPES = ("CreateTime", "LogAppendTime")
+CREATE_TIME, LOG_APPEND_TIME = "CreateTime", "LogAppendTime"
+TIMESTAMP_TYPES = (CREATE_TIME, LOG_APPEND_TIME)
 PRODUCER = "producer"
 """The only `compression.type` here: what a producer sent is kept as it is."""
 _COMPRESSIONS = (PRODUCER, "uncompressed", "gzip", "snappy", "lz4", "zstd")
@@ -44,7 +45,7 @@ class TopicConfig:
     """How many bytes a partition keeps; -1 means no limit."""
     max_message_bytes: int = 1_048_588
     """The largest record batch, in bytes."""
-    message_timestamp_type: str = "CreateTime"
+    message_timestamp_type: str = CREATE_TIME
     """`CreateTime` or `LogAppendTime`."""
     message_timestamp_before_max_ms: int = INT64_MAX
     """How far before the broker's time a record may claim to be, in ms."""
@@ -151,7 +152,8 @@ def _whole(low: int, high: int) -> Callable[[str], int]:
     return read
 
 
-def _compression(text: str) -> str:
+def compression_type(text: str) -> str:
+    """Read a compression type. Raises ValueError."""
     if text not in _COMPRESSIONS:
         raise ValueError(f"it must be {PRODUCER}")
     if text != PRODUCER:
@@ -166,7 +168,7 @@ _TABLE = (
         "the newest record of each key; both are possible, and neither keeps everything.",
     ),
     TopicSetting(
-        "compression.type", "string", "compression.type", None, _compression,
+        "compression.type", "string", "compression.type", None, compression_type,
         doc="How records are compressed: producer means as they were sent.",
     ),
     TopicSetting(

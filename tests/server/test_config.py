@@ -31,6 +31,7 @@ DEFAULTS = {
     "offsets.topic.num.partitions": 50,
     "offsets.commit.timeout.ms": 5000,
     "delete.topic.enable": True,
+    "compression.type": "producer",
     "log.cleanup.policy": ("delete",),
     "log.retention.ms": None,
     "log.retention.minutes": None,
@@ -140,6 +141,10 @@ def test_what_can_be_set(key, given, value):
         (
             {"log.message.timestamp.type": "createtime"},
             "log.message.timestamp.type is 'createtime': it must be CreateTime or LogAppendTime",
+        ),
+        (
+            {"compression.type": "zstd"},
+            "compression.type is 'zstd': only producer is honoured, because batches are kept as they were sent",
         ),
         ({"topics": "1"}, "topics is not a setting that kcoord knows"),
         ({"group.max.size": "0"}, "group.max.size is '0': it must be from 1 to 2147483647"),
