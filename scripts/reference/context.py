@@ -44,7 +44,8 @@ def started(
     """Run a broker on 127.0.0.1, on a free port if `port` is 0, with topics of so many partitions.
 
     Raises Unusable, with a sentence, where the machine cannot run it or it has no such thing as was asked for, and
-    AssertionError when it does not start. It ends with this process, also when that is killed.
+    AssertionError when it does not start, or ended before it was to. It ends with this process, also when that is
+    killed.
     """
     command = [sys.executable, str(SCRIPT), kind, f"--port={port}", UNTIL_STDIN_ENDS]
     command += [f"--directory={directory}"] if directory else []
@@ -59,10 +60,12 @@ def started(
                 yield Reference(ready["name"], ready["version"], int(ready["pid"]), ready["bootstrap"])
         finally:
             process.communicate()  # its standard input ends
-        if ready is None:
-            errors.seek(0)
-            said = errors.read().strip()
-            raise Unusable(said) if process.returncode == UNUSABLE else AssertionError(f"it did not start: {said}")
+        errors.seek(0)
+        said = errors.read().strip()
+        if process.returncode == UNUSABLE:
+            raise Unusable(said)
+        assert ready is not None, f"it did not start: {said}"
+        assert process.returncode == 0, f"it did not end in order: {said}"
 
 
 @contextmanager
