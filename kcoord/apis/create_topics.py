@@ -6,23 +6,30 @@ topic ids (KIP-516).
 The rules, their order and the order of the answer are those of Apache Kafka 4 (`ControllerApis.createTopics`,
 `ReplicationControlManager.createTopics`). On purpose it differs in these points:
 
-- A topic has no settings here, because there are no records yet that they could rule. So a topic that is wished
-  for with any setting is refused with INVALID_CONFIG and a message that names the setting: made without it, it
-  would not be what was asked for. For the same reason an answer lists no settings; Kafka lists all defaults.
+- A topic has those settings of Kafka's that rule its records (`kcoord.log.topic_config`). One that is wished for with
+  any other is refused with INVALID_CONFIG and a message that names the setting: made without it, it would not be
+  what was asked for. An answer lists the settings that there are.
 - Two names of one request that differ only in `.` and `_`: the second is refused, as it would be in a request of
   its own. Kafka compares with older topics alone, and makes both.
 """
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from heapq import nsmallest
 
 from kcoord.apis.api import Api, Call
+from kcoord.apis.config_entries import Source, broker_value, source_when_created
+from kcoord.apis.turns import Turns
 from kcoord.broker import random_id
+from kcoord.config import Config
 from kcoord.log.catalog import LONGEST_NAME, METADATA_TOPIC, Catalog, TopicRefused
+from kcoord.log.topic_config import TOPIC_SETTINGS, InvalidSetting, quoted
 from wire.errors import ErrorCode
 from wire.messages import (
     CreatableReplicaAssignment,
     CreatableTopic,
+    CreatableTopicConfig,
+    CreatableTopicConfigs,
     CreatableTopicResult,
     CreateTopicsRequest,
     CreateTopicsResponse,
@@ -31,7 +38,7 @@ from wire.messages import (
 MOST_PARTITIONS = 10_000
 """In one request (Apache Kafka `ReplicationControlManager.MAX_PARTITIONS_PER_BATCH`)."""
 MOST_RECORDS = 10_000
-"""In one request, each topic and each partition being one (Apache Kafka `QuorumController.MAX_RECORDS_PER_USER_OP`)."""
+"""In one request; a topic, a setting, a partition is one (Apache Kafka `QuorumController.MAX_RECORDS_PER_USER_OP`)."""
 
 DEFAULT = -1
 """Stands for the broker's number of partitions or of replicas."""
@@ -43,10 +50,14 @@ async def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopic
     A name that comes twice is not looked into, nor is that of the metadata log. Where the request as a whole
     cannot be done, nothing is, and each of its entries is answered.
     """
-    named = Counter(topic.name for topic in request.topics)
+    turns = Turns()
+    named: Counter[str] = Counter()
+    for topic in request.topics:
+        await turns.step()
+        named[topic.name] += 1
     wished = [topic for topic in request.topics if named[topic.name] == 1 and topic.name != METADATA_TOPIC]
     try:
-        results = create(call, wished, request) if wished else []
+        results = await create(call, turns, wished, request) if wished else []
     except TopicRefused as refusal:
         return CreateTopicsResponse(topics=[refused(topic.name, refusal) for topic in request.topics])
     for name, times in named.items():
@@ -59,7 +70,9 @@ async def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopic
     return CreateTopicsResponse(topics=results)
 
 
-def create(call: Call, wished: list[CreatableTopic], request: CreateTopicsRequest) -> list[CreatableTopicResult]:
+async def create(
+    call: Call, turns: Turns, wished: list[CreatableTopic], request: CreateTopicsRequest
+) -> list[CreatableTopicResult]:
     """Check all topics, and create those that can be if that is wished; return what became of each.
 
     Raises TopicRefused where the request fails as a whole: REQUEST_TIMED_OUT if it gives no time at all,
@@ -76,20 +89,29 @@ def create(call: Call, wished: list[CreatableTopic], request: CreateTopicsReques
         )
     planned = Catalog()
     results: list[CreatableTopicResult] = []
+    records = 0
     for topic in wished:
+        await turns.step()
         try:
-            results.append(plan(call, topic, planned))
+            result = await plan(call, turns, topic, planned)
         except TopicRefused as refusal:
-            results.append(refused(topic.name, refusal))
-    records = sum(1 + len(topic.partitions) for topic in planned)
+            result = refused(topic.name, refusal)
+        else:
+            records += 1 + result.num_partitions + len(settings_planned(planned, result))
+        results.append(result)
     if records > MOST_RECORDS:
         raise TopicRefused(
-            f"topics and partitions are {records} together: at most {MOST_RECORDS} are allowed in one request",
+            f"topics, settings and partitions are {records} together: "
+            f"at most {MOST_RECORDS} are allowed in one request",
             ErrorCode.POLICY_VIOLATION,
         )
     if request.validate_only:
         return results
-    return [result if result.error_code else made(call, result) for result in results]
+    answers = []
+    for result in results:
+        await turns.step()
+        answers.append(result if result.error_code else made(call, result, settings_planned(planned, result)))
+    return answers
 
 
 def number_asked_for(topic: CreatableTopic, default: int) -> int:
@@ -99,28 +121,62 @@ def number_asked_for(topic: CreatableTopic, default: int) -> int:
     return default if topic.num_partitions == DEFAULT else topic.num_partitions
 
 
-def plan(call: Call, topic: CreatableTopic, planned: Catalog) -> CreatableTopicResult:
+async def plan(call: Call, turns: Turns, topic: CreatableTopic, planned: Catalog) -> CreatableTopicResult:
     """Return the answer that creating the topic would have, and add it to those planned. Raises TopicRefused."""
     broker = call.broker
     broker.catalog.check_name(topic.name)
-    if topic.configs:
-        raise TopicRefused(
-            f"{topic.configs[0].name[:LONGEST_NAME]!r} is not honoured here: topics have no settings",
-            ErrorCode.INVALID_CONFIG,
-        )
+    settings = await settings_of(turns, topic.configs)
+    try:
+        broker.topic_defaults.with_settings(settings)
+    except InvalidSetting as wrong:
+        raise TopicRefused(str(wrong), ErrorCode.INVALID_CONFIG) from None
     if topic.assignments:
         check_assignments(topic, broker.node_id)
     else:
         check_numbers(topic)
-    count = number_asked_for(topic, broker.config.num_partitions)
-    new = planned.create(topic.name, count, random_id())
+    # One partition is enough for a plan, which is only asked what is in it already.
+    new = planned.create(topic.name, 1, random_id(), settings=settings)
     return CreatableTopicResult(
         name=new.name,
         topic_id=new.topic_id,
         error_message=None,
-        num_partitions=len(new.partitions),
+        num_partitions=number_asked_for(topic, broker.config.num_partitions),
         replication_factor=1,
+        configs=described(broker.config, settings),
     )
+
+
+async def settings_of(turns: Turns, configs: Iterable[CreatableTopicConfig]) -> dict[str, str]:
+    """Return the settings that are wished for; of one that comes twice the last counts.
+
+    Raises TopicRefused, with INVALID_CONFIG, for one without a value.
+    """
+    settings: dict[str, str] = {}
+    for each in configs:
+        await turns.step()
+        if each.value is None:
+            raise TopicRefused(f"{quoted(each.name)} has no value", ErrorCode.INVALID_CONFIG)
+        settings[each.name] = each.value
+    return settings
+
+
+def described(config: Config, settings: Mapping[str, str]) -> list[CreatableTopicConfigs]:
+    """Return all settings of a topic that has these of its own, as they were given."""
+    return [
+        CreatableTopicConfigs(
+            name=key,
+            value=settings[key] if key in settings else broker_value(config, setting),
+            config_source=Source.TOPIC if key in settings else source_when_created(config, setting),
+        )
+        for key, setting in TOPIC_SETTINGS.items()
+    ]
+
+
+def settings_planned(planned: Catalog, result: CreatableTopicResult) -> Mapping[str, str]:
+    """Return the settings of a topic that is to be created."""
+    topic = planned.by_name(result.name)
+    assert topic is not None
+    return topic.settings
 
 
 def check_assignments(topic: CreatableTopic, node_id: int) -> None:
@@ -149,18 +205,24 @@ def wrong_with(assignments: Iterable[CreatableReplicaAssignment], node_id: int) 
         if partition in found:
             return f"partition {partition} is assigned more than once"
         found.add(partition)
-        if not each.broker_ids:
-            return f"partition {partition} is assigned to no broker"
-        previous = None
-        for broker in sorted(each.broker_ids):
-            if broker == previous:
-                return f"partition {partition} is assigned to broker {broker} more than once"
-            if broker != node_id:
-                return f"partition {partition} is assigned to broker {broker}, which does not exist"
-            previous = broker
+        why = wrong_brokers(each.broker_ids, node_id)
+        if why is not None:
+            return f"partition {partition} is assigned to {why}"
     if found != set(range(len(found))):
         return "partitions are numbered from 0 without gaps"
     return None
+
+
+def wrong_brokers(broker_ids: list[int], node_id: int) -> str | None:
+    """Return what the brokers of one partition are that are wrong, or None; they are looked at in their order."""
+    if not broker_ids:
+        return "no broker"
+    first, *others = nsmallest(2, broker_ids)
+    if first != node_id:
+        return f"broker {first}, which does not exist"
+    if others == [first]:
+        return f"broker {first} more than once"
+    return f"broker {others[0]}, which does not exist" if others else None
 
 
 def check_numbers(topic: CreatableTopic) -> None:
@@ -186,10 +248,10 @@ def check_numbers(topic: CreatableTopic) -> None:
         )
 
 
-def made(call: Call, planned: CreatableTopicResult) -> CreatableTopicResult:
-    """Create a topic as planned, and return what became of it."""
+def made(call: Call, planned: CreatableTopicResult, settings: Mapping[str, str]) -> CreatableTopicResult:
+    """Create a topic as planned, and return what became of it; somebody else may have created it meanwhile."""
     try:
-        topic = call.broker.create_topic(planned.name, planned.num_partitions, "a client created it")
+        topic = call.broker.create_topic(planned.name, planned.num_partitions, "a client created it", settings)
     except TopicRefused as refusal:
         return refused(planned.name, refusal)
     planned.topic_id = topic.topic_id

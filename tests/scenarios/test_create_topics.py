@@ -68,6 +68,7 @@ async def create(client: Client, *topics: CreatableTopic, version: int = 7, **wh
             assert one.error_message is None
             assert (one.topic_id != NO_ID) == (version >= 7)
             assert one.replication_factor == (1 if version >= 5 else -1)
+            assert bool(one.configs) == (version >= 5)
     return answer.topics
 
 
@@ -281,6 +282,121 @@ async def test_a_setting_that_does_not_exist(client: Client, value: str | None):
         assert "no.such.key" in message
     for name, code in (("t", ErrorCode.TOPIC_ALREADY_EXISTS), ("a b", ErrorCode.INVALID_TOPIC_EXCEPTION)):
         assert (await error(client, configured(name, no_such_key=value)))[0] is code
+
+
+async def settings(client: Client, wish: CreatableTopic, **what: Any) -> dict[str, tuple[str | None, int]]:
+    """Create a topic; return its settings, as the answer tells them: value and source (1: set on the topic)."""
+    (made,) = await create(client, wish, **what)
+    assert made.error_code == 0
+    assert not any(one.read_only or one.is_sensitive for one in made.configs)
+    return {one.name: (one.value, one.config_source) for one in made.configs}
+
+
+DEFAULTS = {
+    "cleanup.policy": "delete",
+    "compression.type": "producer",
+    "delete.retention.ms": "86400000",
+    "max.message.bytes": "1048588",
+    "message.timestamp.after.max.ms": "3600000",
+    "message.timestamp.before.max.ms": "9223372036854775807",
+    "message.timestamp.type": "CreateTime",
+    "retention.bytes": "-1",
+    "retention.ms": "604800000",
+}
+"""And min.insync.replicas, which Kafka sets for the cluster when that is made."""
+
+
+@pytest.mark.parametrize("validate_only", [False, True])
+@pytest.mark.parametrize("version", [5, 6, 7])
+async def test_an_answer_tells_all_settings(client: Client, version: int, validate_only: bool):
+    wish = configured(fresh(), retention_ms="5000", cleanup_policy="compact, delete")
+    told = await settings(client, wish, version=version, validate_only=validate_only)
+    assert {key: told[key] for key in DEFAULTS} == {
+        **{key: (value, 5) for key, value in DEFAULTS.items()},
+        "retention.ms": ("5000", 1),
+        "cleanup.policy": ("compact, delete", 1),
+    }
+    assert told["min.insync.replicas"][0] == "1"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("cleanup.policy", ""),
+        ("cleanup.policy", "delete"),
+        ("cleanup.policy", "compact,delete"),
+        ("cleanup.policy", " compact "),
+        ("cleanup.policy", "delete,delete"),
+        ("compression.type", "producer"),
+        ("delete.retention.ms", "0"),
+        ("max.message.bytes", "0"),
+        ("max.message.bytes", "2147483647"),
+        ("message.timestamp.after.max.ms", "0"),
+        ("message.timestamp.before.max.ms", "9223372036854775807"),
+        ("message.timestamp.type", " LogAppendTime"),
+        ("min.insync.replicas", "3"),
+        ("retention.bytes", "-2"),
+        ("retention.bytes", "9223372036854775807"),
+        ("retention.ms", "-1"),
+        ("retention.ms", " 5 "),
+        ("retention.ms", "+5"),
+        ("retention.ms", "-0"),
+        ("retention.ms", "00005"),
+        ("retention.ms", "٣"),
+        ("retention.ms", "9223372036854775807"),
+    ],
+)
+async def test_settings_that_can_be(client: Client, key: str, value: str):
+    """They are told as they were sent."""
+    assert (await settings(client, configured(fresh(), **{key: value})))[key] == (value, 1)
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("cleanup.policy", "DELETE"),
+        ("cleanup.policy", "none"),
+        ("cleanup.policy", "delete,"),
+        ("cleanup.policy", ","),
+        ("compression.type", ""),
+        ("compression.type", "PRODUCER"),
+        ("delete.retention.ms", "-1"),
+        ("max.message.bytes", "-1"),
+        ("max.message.bytes", "2147483648"),
+        ("message.timestamp.after.max.ms", "-1"),
+        ("message.timestamp.before.max.ms", "-1"),
+        ("message.timestamp.type", "createtime"),
+        ("message.timestamp.type", ""),
+        ("min.insync.replicas", "0"),
+        ("retention.ms", "-2"),
+        ("retention.ms", ""),
+        ("retention.ms", "abc"),
+        ("retention.ms", "1e3"),
+        ("retention.ms", "1_000"),
+        ("retention.ms", "9223372036854775808"),
+        ("segment.bytes", "1"),
+        ("log.retention.ms", "1"),
+    ],
+)
+async def test_settings_that_cannot_be(client: Client, key: str, value: str):
+    for version in VERSIONS:
+        code, message = await error(client, configured(fresh(), **{key: value}), version=version)
+        assert code is ErrorCode.INVALID_CONFIG
+        assert key in message
+
+
+async def test_of_a_setting_that_comes_twice_the_last_counts(client: Client):
+    wish = topic(fresh())
+    wish.configs = [CreatableTopicConfig(name="retention.ms", value=value) for value in ("x", "2")]
+    assert (await settings(client, wish))["retention.ms"] == ("2", 1)
+
+
+@pytest.mark.parametrize(("count", "fits"), [(9_998, True), (9_999, False)])
+async def test_a_setting_counts_towards_what_one_request_may_have(client: Client, count: int, fits: bool):
+    wish = configured(fresh(), retention_ms="1")
+    wish.num_partitions = count
+    code = ErrorCode.NONE if fits else ErrorCode.POLICY_VIOLATION
+    assert await outcome(client, wish, validate_only=True) == [(wish.name, code)]
 
 
 async def test_a_setting_without_a_value(client: Client):

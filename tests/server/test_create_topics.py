@@ -3,6 +3,7 @@
 import pytest
 
 from kcoord.log.catalog import TopicRefused
+from kcoord.log.topic_config import TOPIC_SETTINGS, TopicConfig
 from kcoord.notices import TopicCreated
 from tests.server.conftest import start, without_sockets
 from wire.errors import ErrorCode
@@ -78,17 +79,50 @@ async def test_partitions_are_assigned_to_this_broker(autojump_clock, nursery):
 
 @pytest.mark.parametrize("validate_only", [False, True])
 @pytest.mark.parametrize("version", VERSIONS)
-async def test_no_setting_is_honoured_so_every_one_is_refused(autojump_clock, server, version, validate_only):
-    wish = topic("fresh", cleanup_policy="compact", retention_ms="1000")
+@pytest.mark.parametrize(
+    ("key", "value", "sentence"),
+    [
+        ("segment.ms", "1", "segment.ms is a setting of Kafka's topics that kcoord does not honour"),
+        ("retention_ms", "1", "'retention_ms' is not a setting of topics, in Kafka or here"),
+        ("retention.ms", "-2", "retention.ms is '-2': it must be from -1 to 9223372036854775807"),
+        ("retention.ms", None, "'retention.ms' has no value"),
+    ],
+)
+async def test_a_setting_that_is_not_honoured_is_refused_by_name(
+    autojump_clock, server, version, validate_only, key, value, sentence
+):
+    wish = topic("fresh", cleanup_policy="compact")
+    wish.configs.append(CreatableTopicConfig(name=key, value=value))
     (refused,) = await create(server, wish, version=version, validate_only=validate_only)
     assert (refused.name, refused.error_code) == ("fresh", ErrorCode.INVALID_CONFIG)
-    assert refused.error_message == "'cleanup.policy' is not honoured here: topics have no settings"
+    assert refused.error_message == sentence
     assert server.broker.catalog.by_name("fresh") is None
 
 
-async def test_a_topic_is_described_without_settings(autojump_clock, server):
+async def test_settings_rule_every_partition(autojump_clock, server):
+    (made,) = await create(server, topic("fresh", 2, retention_ms=" 7 ", cleanup_policy="compact"))
+    assert made.error_code == 0
+    fresh = server.broker.catalog.by_name("fresh")
+    assert fresh.settings == {"retention.ms": " 7 ", "cleanup.policy": "compact"}
+    assert fresh.config == TopicConfig(retention_ms=7, cleanup_policy=frozenset({"compact"}))
+    assert all(partition.config is fresh.config for partition in fresh.partitions)
+
+
+@pytest.mark.parametrize(
+    "given",
+    [{"log_retention_hours": 2}, {"log_retention_minutes": 120}, {"log_retention_ms": 7_200_000}],
+    ids=lambda given: next(iter(given)),
+)
+async def test_what_the_broker_was_started_with_is_in_force_and_told(autojump_clock, nursery, given):
+    server = await start(nursery, without_sockets(log_cleanup_policy=("compact", "delete"), **given))
     (made,) = await create(server, topic("fresh"))
-    assert (made.configs, made.topic_config_error_code) == ([], 0)
+    told = {each.name: (each.value, each.config_source) for each in made.configs}
+    assert told["retention.ms"] == ("7200000", 4)
+    assert told["cleanup.policy"] == ("compact,delete", 4)
+    assert told["retention.bytes"] == ("-1", 5)
+    assert list(told) == sorted(TOPIC_SETTINGS)
+    for name in ("fresh", "t"):
+        assert server.broker.catalog.by_name(name).config.retention_ms == 7_200_000
 
 
 @pytest.mark.parametrize("validate_only", [False, True])
@@ -122,7 +156,7 @@ async def test_a_message_is_short_whatever_it_is_about(autojump_clock, server, v
 
 
 async def test_what_the_broker_refuses_is_answered(autojump_clock, server, monkeypatch):
-    def create_topic(name, partitions, why):
+    def create_topic(name, partitions, why, settings):
         raise TopicRefused("there is no more room", ErrorCode.POLICY_VIOLATION)
 
     monkeypatch.setattr(server.broker, "create_topic", create_topic)
