@@ -11,9 +11,9 @@ What the emitters do for speed, both ways:
 
 * Neighbouring fields of fixed width share one `struct.Struct`. A plain length, or the first byte of a varint, is
   itself of fixed width, so it joins the fields in front of it.
-* The usual case is in line: a string shorter than 127 bytes, a null that is allowed, an empty tag buffer. All
-  else - longer, forbidden, malformed - goes back to the first byte of the value and takes the full reader in
-  `wire.primitives`, which either copes or says what is wrong.
+* The usual case is in line: a string shorter than 127 bytes, an array of fewer than 127 elements, a null that is
+  allowed, an empty tag buffer. All else - longer, forbidden, malformed - goes back to the first byte of the value
+  and takes the full reader in `wire.primitives`, which either copes or says what is wrong.
 
 Reading past the end cannot go unnoticed: indexing and `struct` raise, which becomes `Truncated`, and slices, which
 do not raise, are always taken with a bound that was compared to the end. Writing relies on `struct` for the ranges of
@@ -316,8 +316,15 @@ class _ReaderEmitter(_Emitter):
     def array(self, of: Array, *, nullable: bool, what: str) -> str:
         """Read a counted sequence."""
         target, count = self.var("v"), self.var("n")
+        self.later("B" if self.flexible else "i", count)
         self.flush()
-        self.line(f"{count}, pos = read_count(data, pos)")
+        self.line(f"if {f'{count} > 127 or {count} - 1' if self.flexible else count} > end - pos:")
+        with self:
+            self.line(f"{count}, pos = read_count(data, pos - {1 if self.flexible else 4})")
+        if self.flexible:
+            self.line("else:")
+            with self:
+                self.line(f"{count} -= 1")
         self.line(f"if {count} < 0:")
         with self:
             self.line(f"{target} = None" if nullable else f"raise UnexpectedNull({what!r})")

@@ -37,6 +37,18 @@ def test_chunks_do_not_matter(payloads, cuts, lazy):
     assert out + drain(frames) == payloads
 
 
+def test_what_is_left_over_is_known():
+    frames = FrameBuffer(100)
+    assert not frames.holds_more
+    frames.feed(framed(b"one") + b"\0")
+    assert frames.holds_more
+    assert frames.next() == b"one"
+    assert frames.holds_more
+    frames.feed(b"\0\0\0")
+    assert frames.next() == b""
+    assert not frames.holds_more
+
+
 def test_one_byte_at_a_time():
     frames, out = FrameBuffer(100), []
     for byte in framed(b"first") + framed(b"") + framed(b"x" * 100):
