@@ -36,6 +36,10 @@ class CorruptRecords(WireError):
     """A record batch that is not what it says: cut short, malformed, or not to be unpacked within bounds."""
 
 
+class TooManyRecords(CorruptRecords):
+    """The records of a batch would take more memory, unpacked, than one batch is granted."""
+
+
 class Unsendable(WireError):
     """A message that its version cannot carry: the sender's mistake, found before any byte leaves.
 

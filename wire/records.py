@@ -16,8 +16,9 @@ from typing import Final
 from crc32c import crc32c
 
 from wire import compression as codecs
-from wire.errors import CorruptRecords, Unsendable, WireError
+from wire.errors import BadLength, CorruptRecords, Truncated, Unsendable
 from wire.primitives import read_varint, read_varlong, write_varint, write_varlong
+from wire.scanning import NO_TIMESTAMP, wrapped
 
 HEADER_SIZE: Final = 61
 """Bytes in front of the records."""
@@ -26,7 +27,6 @@ LENGTH_END: Final = 12
 """Where the length ends, which counts all bytes after itself."""
 MAGIC_OFFSET: Final = 16
 MAGIC: Final = 2
-NO_TIMESTAMP: Final = -1
 
 _HEADER: Final = struct.Struct(">qiibIhiqqqhii")
 _PLACE: Final = struct.Struct(">q4si")
@@ -37,7 +37,13 @@ _CODEC_BITS: Final = 0x07
 _APPEND_TIME_BIT: Final = 0x08
 _TRANSACTIONAL_BIT: Final = 0x10
 _CONTROL_BIT: Final = 0x20
-_INT32_MAX: Final = 2**31 - 1
+_KNOWN_BITS: Final = 0x7F
+_ATTRIBUTES_END: Final = 22
+"""Of the two bytes of the attributes, the one that means something."""
+_MAX_TIMESTAMP_OFFSET: Final = 35
+_INT16: Final = struct.Struct(">h")
+_INT64: Final = struct.Struct(">q")
+_UINT32: Final = struct.Struct(">I")
 
 
 class Compression(IntEnum):
@@ -147,8 +153,8 @@ def split(data: bytes) -> list[bytes]:
 
 def check_crc(batch: bytes) -> bool:
     """Whether the checksum of one whole batch (of 21 bytes at least) is right (CRC-32C, RFC 3720)."""
-    (claimed,) = struct.unpack_from(">I", batch, _CRC_OFFSET)
-    return crc32c(memoryview(batch)[_CRC_START:]) == int(claimed)
+    (claimed,) = _UINT32.unpack_from(batch, _CRC_OFFSET)
+    return bool(crc32c(memoryview(batch)[_CRC_START:]) == claimed)
 
 
 def at_offset(batch: bytes, base_offset: int, leader_epoch: int) -> bytes:
@@ -162,17 +168,31 @@ def at_offset(batch: bytes, base_offset: int, leader_epoch: int) -> bytes:
 
 
 def at_append_time(batch: bytes, time_ms: int) -> bytes:
-    """Return the batch with LogAppendTime, `time_ms` being the time of all its records."""
-    header = read_header(batch)
-    return _with_time(batch, header.attributes | _APPEND_TIME_BIT, time_ms)
+    """Return the batch with LogAppendTime, `time_ms` being the time of all its records; the checksum is made anew."""
+    return with_time(batch, time_ms, log_append_time=True)
 
 
-def _with_time(batch: bytes, attributes: int, max_timestamp: int) -> bytes:
+def with_time(batch: bytes, max_timestamp: int, *, log_append_time: bool) -> bytes:
+    """Return the batch with that highest time (ms) and that kind of time; the checksum is made anew.
+
+    Attributes that mean nothing are cleared on that occasion (Apache Kafka `DefaultRecordBatch.setMaxTimestamp`).
+    """
     changed = bytearray(batch)
-    struct.pack_into(">h", changed, 21, attributes)
-    struct.pack_into(">q", changed, 35, max_timestamp)
-    struct.pack_into(">I", changed, _CRC_OFFSET, crc32c(memoryview(changed)[_CRC_START:]))
+    attributes = changed[_ATTRIBUTES_END] & _KNOWN_BITS & ~_APPEND_TIME_BIT
+    _INT16.pack_into(changed, _CRC_START, attributes | (_APPEND_TIME_BIT if log_append_time else 0))
+    _INT64.pack_into(changed, _MAX_TIMESTAMP_OFFSET, max_timestamp)
+    _UINT32.pack_into(changed, _CRC_OFFSET, crc32c(memoryview(changed)[_CRC_START:]))
     return bytes(changed)
+
+
+def unpack(batch: bytes, header: BatchHeader) -> bytes:
+    """Return the records of a batch that has that header, unpacked, one behind the other.
+
+    Raises:
+        CorruptRecords: They cannot be unpacked. TooManyRecords, which is one, if they take too much room then.
+
+    """
+    return codecs.decompress(header.compression, batch[HEADER_SIZE : header.size])
 
 
 def records_of(batch: bytes) -> Iterator[Record]:
@@ -184,24 +204,32 @@ def records_of(batch: bytes) -> Iterator[Record]:
 
     """
     header = read_header(batch)
-    body = codecs.decompress(header.compression, batch[HEADER_SIZE : header.size])
+    records = unpack(batch, header)
     position = 0
+    for _ in range(header.record_count):
+        record, position = read_record(records, position, header)
+        yield record
+    if position != len(records):
+        raise CorruptRecords(f"{len(records) - position} bytes after the {header.record_count} records of a batch")
+
+
+def read_record(records: bytes, position: int, header: BatchHeader) -> tuple[Record, int]:
+    """Read the record at that position of unpacked records; return where the next one begins, too.
+
+    Raises:
+        CorruptRecords: It is malformed.
+
+    """
     try:
-        for _ in range(header.record_count):
-            record, position = _read_record(body, position, header)
-            yield record
-    except CorruptRecords:
-        raise
-    except (WireError, IndexError) as error:
+        return _read_record(records, position, header)
+    except (Truncated, BadLength) as error:
         raise CorruptRecords(f"a malformed record: {error}") from None
-    if position != len(body):
-        raise CorruptRecords(f"{len(body) - position} bytes after the {header.record_count} records of a batch")
 
 
 def _read_record(body: bytes, position: int, header: BatchHeader) -> tuple[Record, int]:
     size, start = read_varint(body, position)
     end = start + size
-    if not 0 <= size <= len(body) - start:
+    if not 0 < size <= len(body) - start:
         raise CorruptRecords(f"a record of {size} bytes, of which {len(body) - start} are there")
     timestamp_delta, position = read_varlong(body, start + 1)
     offset_delta, position = read_varint(body, position)
@@ -219,7 +247,7 @@ def _read_record(body: bytes, position: int, header: BatchHeader) -> tuple[Recor
         headers.append((name.decode("utf-8", "surrogateescape"), content))
     if position != end:
         raise CorruptRecords(f"a record says it has {size} bytes, but has {position - start}")
-    timestamp = header.max_timestamp if header.is_log_append_time else header.base_timestamp + timestamp_delta
+    timestamp = header.max_timestamp if header.is_log_append_time else wrapped(header.base_timestamp + timestamp_delta)
     return Record(header.base_offset + offset_delta, timestamp, key, value, tuple(headers)), end
 
 
@@ -273,7 +301,7 @@ def build(
     except struct.error as error:
         raise Unsendable(f"a record batch: {error}") from None
     crc = crc32c(body, crc32c(header[_CRC_START:]))
-    return b"".join((header[:_CRC_OFFSET], struct.pack(">I", crc), header[_CRC_START:], body))
+    return b"".join((header[:_CRC_OFFSET], _UINT32.pack(crc), header[_CRC_START:], body))
 
 
 def _write_record(record: Record, base_offset: int, base_timestamp: int) -> bytes:

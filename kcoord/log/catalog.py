@@ -162,4 +162,6 @@ class Catalog:
             partition.drop()
 
     def _add(self, topic: Topic, count: int) -> None:
-        topic.partitions += [Partition(i, topic.config, self.memory) for i in range(len(topic.partitions), count)]
+        topic.partitions += [
+            Partition(topic.name, index, topic.config, self.memory) for index in range(len(topic.partitions), count)
+        ]

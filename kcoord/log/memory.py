@@ -4,12 +4,14 @@
 class LogMemory:
     """A count of bytes with a limit. One serves all partitions of a catalog.
 
-    A batch counts with its own bytes and `BATCH_OVERHEAD` for what is known of it, so that many small batches do not
-    take several times what was granted.
+    Batches and producers count with what is known of them, too, so that many small ones do not take several times
+    what was granted.
     """
 
-    BATCH_OVERHEAD = 256
-    """In bytes: what one batch costs beside its own bytes, rounded up."""
+    BATCH_OVERHEAD = 384
+    """In bytes: what a batch costs beside its own bytes, rounded up."""
+    PRODUCER_SIZE = 1536
+    """In bytes: what a producer costs in one partition, rounded up."""
 
     __slots__ = ("limit", "used")
 

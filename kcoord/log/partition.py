@@ -1,24 +1,30 @@
 """One partition: its log of record batches, in memory. Pure; the time comes from outside, in ms.
 
-Batches lie in the order of their offsets. They are kept as they were sent, but for their place in the log and, with
-LogAppendTime, their time (Apache Kafka `UnifiedLog`).
+Batches are kept as they were sent, but for their place in the log and, if need be, their time. This broker leads every
+partition alone, so what is appended is committed: the high watermark is the end of the log (Apache Kafka `UnifiedLog`).
 """
 
-from bisect import bisect_left
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from operator import attrgetter
+from typing import Final
 
+from kcoord.log.batches import Batch, Batches
 from kcoord.log.memory import LogMemory
-from kcoord.log.topic_config import NO_LIMIT, TopicConfig
-from kcoord.log.validation import Refused
-from wire.errors import CorruptRecords, ErrorCode
-from wire.records import Record, at_append_time, at_offset, build, check_crc, read_header, records_of
+from kcoord.log.producers import Producers
+from kcoord.log.topic_config import LOG_APPEND_TIME, TopicConfig
+from kcoord.log.validation import Checked, Refused, check_batch, only_batch
+from wire.errors import ErrorCode
+from wire.records import Record, at_offset, build, read_header
+from wire.scanning import NO_TIMESTAMP
 
-__all__ = ["Appended", "Found", "Partition", "Refused"]
+__all__ = ["Appended", "Batch", "Found", "Partition", "Refused"]
 
-HIGH_WATERMARK = -1
+HIGH_WATERMARK: Final = -1
 """What stands for the end of the log where a new start is asked for (Apache Kafka `DeleteRecordsRequest`)."""
+DELETE: Final = "delete"
+
+_TOLD_WITHOUT_START: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.CORRUPT_MESSAGE})
+"""Refusals with which Kafka does not tell the log start offset (`ReplicaManager.appendRecordsToLeader`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +34,7 @@ class Appended:
     base_offset: int
     last_offset: int
     log_append_time_ms: int
-    """The time that the broker gave them, in ms; -1 if they keep their own."""
+    """The time that the broker gave them, in ms; -1 if they keep their own. Of a repetition, its highest time."""
     log_start_offset: int
     duplicate: bool
     """They had been appended before, at these offsets, and were not again."""
@@ -42,29 +48,14 @@ class Found:
     timestamp: int
 
 
-@dataclass(slots=True)
-class Batch:
-    """One batch in its place, and what has to be known of it without reading it."""
-
-    data: bytes
-    base_offset: int
-    last_offset: int
-    max_timestamp: int
-    end: int
-    """Bytes of the log from its very beginning to the end of this batch, dropped ones included."""
-
-
-_LAST_OFFSET = attrgetter("last_offset")
-
-
 class Partition:
-    """The log of one partition, led by this broker. `high_watermark` is where the next record will go."""
+    """The log of one partition. `high_watermark` is the offset that the next record will get."""
 
     __slots__ = (
-        "_appended_bytes",
         "_batches",
         "_memory",
         "_next_watcher",
+        "_producers",
         "_watchers",
         "config",
         "deleted",
@@ -72,144 +63,198 @@ class Partition:
         "index",
         "leader_epoch",
         "log_start_offset",
-        "size_bytes",
+        "topic",
     )
 
-    def __init__(self, index: int, config: TopicConfig, memory: LogMemory) -> None:
+    def __init__(self, topic: str, index: int, config: TopicConfig, memory: LogMemory) -> None:
+        self.topic = topic
         self.index = index
         self.leader_epoch = 0
         self.log_start_offset = 0
         self.high_watermark = 0
-        self.size_bytes = 0
         self.config = config
         self.deleted = False
         self._memory = memory
-        self._batches: list[Batch] = []
-        self._appended_bytes = 0
+        self._batches = Batches()
+        self._producers = Producers(memory)
         self._watchers: dict[int, Callable[[], None]] = {}
         self._next_watcher = 0
+
+    @property
+    def size_bytes(self) -> int:
+        """Bytes of all batches."""
+        return self._batches.size_bytes
+
+    @property
+    def batches(self) -> Sequence[Batch]:
+        """All batches, oldest first, as they are now; not to be changed."""
+        return self._batches.all
 
     def append(self, records: bytes | None, now_ms: int, *, version: int) -> Appended:
         """Append what a Produce request of that version brought for this partition.
 
-        Raises Refused; nothing has changed then.
+        Raises Refused, as `check` and `add`; nothing has changed then.
         """
-        if not records:
-            raise Refused(
-                ErrorCode.INVALID_RECORD,
-                f"Produce requests with version {version} must have at least one record batch per partition",
-            )
+        return self.add(self.check(records, now_ms, version=version), now_ms)
+
+    def check(self, records: bytes | None, now_ms: int, *, version: int) -> Checked:
+        """Do the part of `append` that takes time and needs nothing of the log but its settings.
+
+        A thread may do it. Raises Refused: for all that Kafka's `LogValidator` and those before it check.
+        """
+        batch = only_batch(records, version)
         try:
-            header = read_header(records)
-        except CorruptRecords as error:
-            raise Refused(ErrorCode.CORRUPT_MESSAGE, str(error)) from None
-        if not check_crc(records):
-            raise Refused(ErrorCode.CORRUPT_MESSAGE, "the checksum is wrong")
-        if not self._memory.has_room(header.size + LogMemory.BATCH_OVERHEAD):
-            self.keep_to_limits(now_ms)
-            if not self._memory.has_room(header.size + LogMemory.BATCH_OVERHEAD):
-                raise Refused(ErrorCode.POLICY_VIOLATION, "the logs are full (see --memory-limit)")
-        return self._place(records, now_ms)
+            return check_batch(batch, self.config, f"{self.topic}-{self.index}", now_ms)
+        except Refused as refused:
+            raise self._with_start(refused) from None
+
+    def add(self, checked: Checked, now_ms: int) -> Appended:
+        """Append a batch that has been checked, unless its producer repeats it.
+
+        Raises Refused: INVALID_PRODUCER_EPOCH, OUT_OF_ORDER_SEQUENCE_NUMBER; POLICY_VIOLATION if the logs are full;
+        UNKNOWN_TOPIC_OR_PARTITION if the topic is deleted.
+        """
+        if self.deleted:
+            raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+        header = checked.header
+        size = header.size + LogMemory.BATCH_OVERHEAD
+        try:
+            if header.producer_id >= 0:
+                repeated = self._producers.check(header, self.high_watermark, f"{self.topic}-{self.index}")
+                if repeated is not None:
+                    return Appended(
+                        repeated.first_offset,
+                        repeated.last_offset,
+                        repeated.timestamp,
+                        self.log_start_offset,
+                        duplicate=True,
+                    )
+                size += 0 if header.producer_id in self._producers else LogMemory.PRODUCER_SIZE
+            self._make_room(size, now_ms)
+        except Refused as refused:
+            raise self._with_start(refused) from None
+        return self._place(checked.batch, checked.log_append_time_ms, now_ms)
 
     def append_own(self, records: Sequence[tuple[bytes | None, bytes | None]], now_ms: int) -> Appended:
-        """Append what the broker itself writes, keys and values, as one batch; memory is no reason to refuse it."""
-        made = [Record(offset, now_ms, key, value) for offset, (key, value) in enumerate(records)]
-        return self._place(build(made), now_ms)
+        """Append what the broker itself writes, keys and values, at least one, as one batch.
 
-    def _place(self, batch: bytes, now_ms: int) -> Appended:
-        base = self.high_watermark
-        append_time = -1
-        if self.config.message_timestamp_type == "LogAppendTime":
-            append_time = now_ms
-            batch = at_append_time(batch, now_ms)
-        batch = at_offset(batch, base, self.leader_epoch)
+        Neither its size nor the memory is a reason to refuse it.
+        """
+        assert not self.deleted
+        assert records
+        append_time = self.config.message_timestamp_type == LOG_APPEND_TIME
+        made = [Record(offset, now_ms, key, value) for offset, (key, value) in enumerate(records)]
+        batch = build(made, log_append_time=append_time)
+        return self._place(batch, now_ms if append_time else NO_TIMESTAMP, now_ms)
+
+    def _make_room(self, size: int, now_ms: int) -> None:
+        if not self._memory.has_room(size):
+            self.keep_to_limits(now_ms)
+        if not self._memory.has_room(size):
+            raise Refused(
+                ErrorCode.POLICY_VIOLATION,
+                f"The records of all topics may take {self._memory.limit} bytes of memory (--memory-limit). "
+                f"{self._memory.used} are taken, so there is no room for {size} more.",
+            )
+
+    def _place(self, batch: bytes, log_append_time_ms: int, now_ms: int) -> Appended:
+        batch = at_offset(batch, self.high_watermark, self.leader_epoch)
         header = read_header(batch)
-        self._appended_bytes += len(batch)
-        self._batches.append(Batch(batch, base, header.last_offset, header.max_timestamp, self._appended_bytes))
-        self.high_watermark = header.last_offset + 1
-        self.size_bytes += len(batch)
+        self._batches.append(batch, header, now_ms)
         self._memory.used += len(batch) + LogMemory.BATCH_OVERHEAD
+        if header.producer_id >= 0:
+            self._producers.remember(header)
+        self.high_watermark = header.last_offset + 1
         self._tell()
-        return Appended(base, header.last_offset, append_time, self.log_start_offset, duplicate=False)
+        return Appended(
+            header.base_offset, header.last_offset, log_append_time_ms, self.log_start_offset, duplicate=False
+        )
+
+    def _with_start(self, refused: Refused) -> Refused:
+        if refused.code not in _TOLD_WITHOUT_START:
+            refused.log_start_offset = self.log_start_offset
+        return refused
 
     def read(self, offset: int, max_bytes: int, *, at_least_one: bool) -> bytes:
         """Return whole batches, from the one that holds `offset` or the next record after it.
 
         They have at most `max_bytes` together; with `at_least_one` the first is returned, however large it is.
         """
-        first = self._index_of(offset)
-        if first == len(self._batches):
-            return b""
-        start = self._batches[first].end - len(self._batches[first].data)
-        stop = bisect_left(self._batches, start + max_bytes + 1, first, key=attrgetter("end"))
-        if stop == first and at_least_one:
-            stop += 1
-        return b"".join(batch.data for batch in self._batches[first:stop])
+        return self._batches.read(offset, max_bytes, at_least_one=at_least_one)
 
     def bytes_from(self, offset: int) -> int:
         """Return how many bytes `read` would find from there to the end."""
-        first = self._index_of(offset)
-        if first == len(self._batches):
-            return 0
-        return self._appended_bytes - (self._batches[first].end - len(self._batches[first].data))
-
-    def _index_of(self, offset: int) -> int:
-        """Return which batch is the first that does not end before `offset`."""
-        return bisect_left(self._batches, offset, key=_LAST_OFFSET)
+        return self._batches.bytes_from(offset)
 
     def find_time(self, timestamp_ms: int) -> Found | None:
-        """Return the first record, by its offset, that is of that time or later."""
-        for batch in self._batches:
-            if batch.max_timestamp >= timestamp_ms:
-                for record in records_of(batch.data):
-                    if record.timestamp >= timestamp_ms and record.offset >= self.log_start_offset:
-                        return Found(record.offset, record.timestamp)
-        return None
+        """Return the first record, by its offset, of that time (0 or more) or later; None if there is none."""
+        found = self._batches.find_time(timestamp_ms, self.log_start_offset)
+        return None if found is None else Found(*found)
 
     def latest_time(self) -> Found | None:
-        """Return the record with the highest time, the first of them by its offset (KIP-734)."""
-        latest = max((batch.max_timestamp for batch in self._batches), default=-1)
-        return None if latest < 0 else self.find_time(latest)
+        """Return the record with the highest time, the first of them by its offset (KIP-734); None without records.
+
+        If no record has a time, it is the first one, with the time -1.
+        """
+        found = self._batches.latest_time(self.log_start_offset)
+        return None if found is None else Found(*found)
 
     def delete_before(self, offset: int) -> int:
         """Move the start of the log up to `offset` (-1: to its end), and return where it is then.
 
-        Raises Refused: OFFSET_OUT_OF_RANGE.
+        Raises Refused: POLICY_VIOLATION if the topic is compacted and nothing else, OFFSET_OUT_OF_RANGE
+        (Apache Kafka `Partition.deleteRecordsOnLeader`).
         """
+        if DELETE not in self.config.cleanup_policy:
+            raise Refused(ErrorCode.POLICY_VIOLATION, reason="records of a topic that is only compacted stay")
         target = self.high_watermark if offset == HIGH_WATERMARK else offset
         if not 0 <= target <= self.high_watermark:
             raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE)
         if target > self.log_start_offset:
-            self._drop(self._index_of(target), target)
+            self._drop(self._batches.index_of(target), target)
         return self.log_start_offset
 
     def keep_to_limits(self, now_ms: int) -> int:
-        """Drop from the head what `retention.ms` and `retention.bytes` do not allow; return the bytes freed."""
-        if "delete" not in self.config.cleanup_policy:
-            return 0
-        before, config = self.size_bytes, self.config
-        size, count = self.size_bytes, 0
-        for batch in self._batches:
-            expired = config.retention_ms != NO_LIMIT and now_ms - batch.max_timestamp > config.retention_ms
-            too_many = config.retention_bytes != NO_LIMIT and size - len(batch.data) >= config.retention_bytes
-            if not expired and not too_many:
-                break
-            size -= len(batch.data)
-            count += 1
-        if count:
-            self._drop(count, self._batches[count - 1].last_offset + 1)
-        return before - self.size_bytes
+        """Drop the oldest batches beyond `retention.ms` and `retention.bytes`; return the bytes freed.
 
-    def compact(self, now_ms: int) -> Iterator[None]:
-        """Not built yet."""
-        raise NotImplementedError
+        A batch is as old as its youngest record. As Kafka does with segments, one that reaches across
+        `retention.bytes` stays (`UnifiedLog.deleteRetentionSizeBreachedSegments`). Producers that were not heard of
+        for long are forgotten, whatever the policy.
+        """
+        self._producers.expire(now_ms)
+        config = self.config
+        if DELETE not in config.cleanup_policy:
+            return 0
+        left = self.size_bytes
+        count = 0
+        for batch in self._batches.all:
+            too_old = config.retention_ms >= 0 and now_ms - batch.aged_from > config.retention_ms
+            too_many = config.retention_bytes >= 0 and left - len(batch.data) >= config.retention_bytes
+            if not too_old and not too_many:
+                break
+            left -= len(batch.data)
+            count += 1
+        if count == 0:
+            return 0
+        freed = self.size_bytes - left
+        self._drop(count, self._batches.all[count - 1].last_offset + 1)
+        return freed
+
+    def replace(self, start: int, stop: int, batches: Sequence[bytes]) -> int:
+        """Put other batches in the place of `batches[start:stop]`, which is not empty; return the bytes freed.
+
+        They must lie within the offsets of those, in order. Where offsets are left out, reading goes on after them.
+        """
+        freed = self._batches.replace(start, stop, batches)
+        fewer = stop - start - len(batches)
+        self._memory.used -= freed + fewer * LogMemory.BATCH_OVERHEAD
+        return freed
 
     def _drop(self, count: int, start: int) -> None:
-        freed = sum(len(batch.data) for batch in self._batches[:count])
-        del self._batches[:count]
-        self.size_bytes -= freed
+        freed = self._batches.drop(count)
         self._memory.used -= freed + count * LogMemory.BATCH_OVERHEAD
         self.log_start_offset = start
+        self._batches.begin_inside(start)
         self._tell()
 
     def watch(self, callback: Callable[[], None]) -> Callable[[], None]:
@@ -232,4 +277,5 @@ class Partition:
     def drop(self) -> None:
         """Give everything up, because the topic is deleted."""
         self.deleted = True
+        self._producers.clear()
         self._drop(len(self._batches), self.high_watermark)
