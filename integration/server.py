@@ -4,7 +4,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 QUICK: Mapping[str, object] = {"group.initial.rebalance.delay.ms": 0, "group.min.session.timeout.ms": 1000}
@@ -24,12 +24,14 @@ class Server:
         host: str = "127.0.0.1",
         topics: Mapping[str, int] = TOPICS,
         settings: Mapping[str, object] = QUICK,
+        flags: Sequence[str] = (),
     ) -> None:
         self.log = log
         self._host = host
         self._port = 0
         self._arguments = [f"--topic={name}:{partitions}" for name, partitions in topics.items()]
         self._arguments += [f"--override={key}={value}" for key, value in settings.items()]
+        self._arguments += flags
         self._process: subprocess.Popen[str] | None = None
         self.start()
 

@@ -72,3 +72,8 @@ def read(path: Path) -> Client:
 
 CLIENTS: Mapping[str, Client] = {client.name: client for client in map(read, sorted(HERE.glob("*/client.toml")))}
 """All of them by name."""
+
+
+def having(*abilities: str) -> list[Client]:
+    """The clients that can do all of these; an ability is a word of `can` or an assignor."""
+    return [client for client in CLIENTS.values() if {*abilities} <= client.can | {*client.assignors}]

@@ -3,10 +3,11 @@
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -29,7 +30,7 @@ class Failed(AssertionError):
     """What was waited for did not come; the text tells the whole story."""
 
 
-def wait_until(condition: Callable[[], T], what: str, *drivers: "Driver") -> T:
+def wait_until(condition: Callable[[], T], what: str | Callable[[], str], *drivers: "Driver") -> T:
     """Return the first true value of `condition`, which looks at drivers.
 
     Raises Failed, with everything that the drivers said, after `LIMIT`, or as soon as one of them has ended that was
@@ -40,13 +41,17 @@ def wait_until(condition: Callable[[], T], what: str, *drivers: "Driver") -> T:
         while not (value := condition()):
             for driver in drivers:
                 if driver.ended and not driver.may_end:
-                    raise Failed(f"{driver.name} ended, while waiting: {what}\n{stories(drivers)}")
+                    raise Failed(f"{driver.name} ended, while waiting: {said(what)}\n{stories(drivers)}")
             if not CHANGED.wait(max(0.0, end - time.monotonic())):
-                raise Failed(f"not within {LIMIT:.0f} s: {what}\n{stories(drivers)}")
+                raise Failed(f"not within {LIMIT:.0f} s: {said(what)}\n{stories(drivers)}")
     return value
 
 
-def stories(drivers: "tuple[Driver, ...]") -> str:
+def said(what: str | Callable[[], str]) -> str:
+    return what if isinstance(what, str) else what()
+
+
+def stories(drivers: "Iterable[Driver]") -> str:
     return "\n".join(driver.story() for driver in drivers)
 
 
@@ -72,6 +77,7 @@ class Driver:
                 text=True,
                 cwd=log.parent,
                 env={**environment, "PYTHONPATH": str(ROOT)},
+                start_new_session=True,  # with everything that it starts itself, it can be killed at once
             )
         self._reader = threading.Thread(target=self._read, name=self.name, daemon=True)
         self._reader.start()
@@ -131,8 +137,9 @@ class Driver:
     def kill(self) -> None:
         """End it at once, as a crash does; no harm if it has ended."""
         self.may_end = True
-        self._process.kill()
-        self._process.wait()
+        if self._process.poll() is None:
+            os.killpg(self._process.pid, signal.SIGKILL)
+            self._process.wait()
         self._reader.join()
         with contextlib.suppress(BrokenPipeError):
             self._process.stdin.close()

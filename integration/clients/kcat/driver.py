@@ -158,9 +158,8 @@ class Operator:
         count = self.describe_topic(topic)["partitions"]
         asked = [word for number in range(count) for word in ("-t", f"{topic}:{number}:{timestamp}")]
         printed = run([*self._start, "-Q", *asked]).decode()
-        return [
-            (int(number), int(offset)) for number, offset in re.findall(r"\[(\d+)\] offset (-?\d+)$", printed, re.M)
-        ]
+        found = re.findall(r"\[(\d+)\] offset (-?\d+)$", printed, re.MULTILINE)
+        return [(int(number), int(offset)) for number, offset in found]
 
 
 def operate(config: lines.AdminConfig) -> None:
