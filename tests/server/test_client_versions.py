@@ -231,5 +231,5 @@ async def test_version_0_of_api_versions_never_fails(autojump_clock, server):
     answer = await client.call(ApiVersionsRequest(), 0)
     assert answer.error_code == 0
     assert {(one.api_key, one.min_version, one.max_version) for one in answer.api_keys} == {
-        (api.key, api.versions.lowest, api.versions.highest) for api in APIS
+        (api.key, api.offered.lowest, api.offered.highest) for api in APIS
     }
