@@ -39,6 +39,12 @@ def is_legal_name(name: str) -> bool:
     return len(name) <= LONGEST_NAME and name not in {".", ".."} and _LEGAL_NAME.fullmatch(name) is not None
 
 
+def why_illegal(name: str) -> str:
+    """Say why a name that is not legal is not; what that quotes is short, whatever a client sends for a name."""
+    what = repr(name) if len(name) <= LONGEST_NAME else f"a text of {len(name)} characters"
+    return f"{what} cannot name a topic: 1 to {LONGEST_NAME} of a-z A-Z 0-9 . _ - are allowed, but not . or .."
+
+
 @dataclass(slots=True)
 class Topic:
     """A topic; its partitions are numbered from 0 without gaps."""
@@ -96,15 +102,10 @@ class Catalog:
         """Raise TopicRefused if no topic can be created under that name now.
 
         INVALID_TOPIC_EXCEPTION for an illegal name and for one that differs from another's only in `.` and `_`
-        (metric names would collide, Apache Kafka `Topic.hasCollision`), TOPIC_ALREADY_EXISTS. What the message
-        quotes is short, whatever a client sends for a name.
+        (metric names would collide, Apache Kafka `Topic.hasCollision`), TOPIC_ALREADY_EXISTS.
         """
         if not is_legal_name(name):
-            what = repr(name) if len(name) <= LONGEST_NAME else f"a text of {len(name)} characters"
-            raise TopicRefused(
-                f"{what} cannot name a topic: 1 to {LONGEST_NAME} of a-z A-Z 0-9 . _ - are allowed, but not . or ..",
-                ErrorCode.INVALID_TOPIC_EXCEPTION,
-            )
+            raise TopicRefused(why_illegal(name), ErrorCode.INVALID_TOPIC_EXCEPTION)
         if name in self._by_name:
             raise TopicRefused(f"topic {name} exists already", ErrorCode.TOPIC_ALREADY_EXISTS)
         other = self._by_collision_name.get(name.replace(".", "_"))

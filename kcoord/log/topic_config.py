@@ -5,6 +5,7 @@ is refused by name: a topic that quietly lacks what it was made with is not the 
 """
 
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -85,6 +86,8 @@ class TopicSetting:
     """Its place in `TopicConfig`; None for a setting that has only one value."""
     _reader: Callable[[str], Any]
     doc: str
+    default: str = ""
+    """To which a list is added, and from which taken, if it is not set on the topic."""
 
     def read(self, text: str) -> Any:
         """Return the value that `text` stands for; a list is a tuple. Raises InvalidSetting."""
@@ -112,6 +115,41 @@ def shown(value: Any) -> str | None:
     if isinstance(value, tuple):
         return ",".join(str(each) for each in value)
     return None if value is None else str(value)
+
+
+def appended(old: str, more: str) -> str:
+    """Return a list with those elements of another that it lacks (Apache Kafka `AlterConfigOp.OpType.APPEND`)."""
+    elements = _elements(old)
+    present = set(elements)
+    for each in _java_split(more):
+        if each not in present:
+            present.add(each)
+            elements.append(each)
+    return ",".join(elements)
+
+
+def subtracted(old: str, less: str) -> str:
+    """Return a list without the elements of another, each taken as often as it stands there (`OpType.SUBTRACT`)."""
+    taken = Counter(_java_split(less))
+    left = []
+    for each in _elements(old):
+        if taken[each]:
+            taken[each] -= 1
+        else:
+            left.append(each)
+    return ",".join(left)
+
+
+def _elements(text: str) -> list[str]:
+    return [each for each in text.split(",") if each]
+
+
+def _java_split(text: str) -> list[str]:
+    """Return what Java's `String.split` finds between commas: nothing at the end, but all of a text without any."""
+    parts = text.split(",")
+    while len(parts) > 1 and not parts[-1]:
+        parts.pop()
+    return [] if parts == [""] and text else parts
 
 
 def java_integer(text: str) -> int:
@@ -165,7 +203,7 @@ _TABLE = (
     TopicSetting(
         "cleanup.policy", "list", "log.cleanup.policy", "cleanup_policy", policies,
         doc="What is done with old records: delete drops what is past retention.ms or retention.bytes, compact keeps "
-        "the newest record of each key; both are possible, and neither keeps everything.",
+        "the newest record of each key; both are possible, and neither keeps everything.", default="delete",
     ),
     TopicSetting(
         "compression.type", "string", "compression.type", None, compression_type,
