@@ -16,7 +16,6 @@ from wire.messages import (
 )
 
 NO_OFFSET = -1
-ONLY_COMPACTED = frozenset({"compact"})
 
 
 async def delete_records(call: Call, request: DeleteRecordsRequest) -> DeleteRecordsResponse:
@@ -44,8 +43,7 @@ async def delete_records(call: Call, request: DeleteRecordsRequest) -> DeleteRec
 def delete_before(topic: Topic | None, index: int, offset: int) -> DeleteRecordsPartitionResult:
     """Let one log begin at the offset, if it does not begin later already; -1 is its end.
 
-    It is no place to go to: in a topic that the broker writes itself, and where old records go by compaction only
-    (Apache Kafka `ReplicaManager.deleteRecordsOnLocalLog`).
+    What the broker writes itself is nobody's to delete (Apache Kafka `ReplicaManager.deleteRecordsOnLocalLog`).
     """
     partition = None if topic is None else topic.partition(index)
     result = DeleteRecordsPartitionResult(partition_index=index, low_watermark=NO_OFFSET)
@@ -53,8 +51,6 @@ def delete_before(topic: Topic | None, index: int, offset: int) -> DeleteRecords
         result.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     elif topic.is_internal:
         result.error_code = ErrorCode.INVALID_TOPIC_EXCEPTION
-    elif partition.config.cleanup_policy == ONLY_COMPACTED:
-        result.error_code = ErrorCode.POLICY_VIOLATION
     else:
         try:
             result.low_watermark = partition.delete_before(offset)

@@ -15,6 +15,8 @@ from wire.messages import InitProducerIdRequest, InitProducerIdResponse
 
 NO_PRODUCER = -1
 """Stands for no id and for no epoch."""
+LONGEST_TRANSACTION_MS = 900_000
+"""The default of transaction.max.timeout.ms, in ms."""
 
 
 async def init_producer_id(call: Call, request: InitProducerIdRequest) -> InitProducerIdResponse:
@@ -40,7 +42,7 @@ def invalid(request: InitProducerIdRequest) -> ErrorCode:
         return ErrorCode.INVALID_REQUEST
     if request.transactional_id is None:
         return ErrorCode.NONE
-    if request.transaction_timeout_ms <= 0:
+    if not 0 < request.transaction_timeout_ms <= LONGEST_TRANSACTION_MS:
         return ErrorCode.INVALID_TRANSACTION_TIMEOUT
     return ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED
 

@@ -9,18 +9,19 @@ the oldest versions for one without compression (KAFKA-18659). It does not send 
 be answered, and the connection is closed.
 
 Transactions are not served, so nobody has a producer id for one: a batch that claims to be of a transaction is
-answered as one whose transactional id is unknown.
+answered as one whose transactional id is unknown. Kafka appends it if it has no producer id at all.
 """
 
+import struct
 from uuid import UUID
 
 import trio
 
 from kcoord.apis.api import Api, Call, CloseConnection
-from kcoord.apis.produce_form import Malformed, fault_of, is_transactional
 from kcoord.apis.turns import Turns
 from kcoord.log.catalog import Topic
-from kcoord.log.partition import Refused
+from kcoord.log.partition import Appended, Partition, Refused
+from kcoord.log.validation import is_transactional, only_batch
 from wire.errors import ErrorCode
 from wire.messages import (
     BatchIndexAndErrorMessage,
@@ -29,6 +30,7 @@ from wire.messages import (
     ProduceResponse,
     TopicProduceResponse,
 )
+from wire.records import HEADER_SIZE
 
 TOPIC_IDS_SINCE = 13
 NO_ANSWER = 0
@@ -38,16 +40,24 @@ ACKS = frozenset({-1, NO_ANSWER, 1})
 never asks for more replicas than there are (Apache Kafka `Partition.effectiveMinIsr`)."""
 INTERNAL_WRITER = "__admin_client"
 """The client id that may write to internal topics (Apache Kafka `AdminUtils.ADMIN_CLIENT_ID`)."""
+NO_OFFSET = -1
 
 BYTES_A_TURN = 64 * 1024
-"""Bytes of records after which other tasks run, some milliseconds' work."""
+"""Bytes of records after which other tasks run."""
+MANY_RECORDS = 500
+"""Records of one batch from which they are checked in a thread: some milliseconds' work."""
+MUCH, MUCH_PACKED = 4 * 1024 * 1024, 2 * 1024
+"""Bytes of one batch from which a thread does it in any case. A compressed one may be a thousand times as large."""
 
-NO_OFFSET = -1
-LOG_NOT_LOOKED_AT = frozenset({ErrorCode.CORRUPT_MESSAGE, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.RECORD_LIST_TOO_LARGE})
-"""Errors with which Kafka does not tell where the log starts (Apache Kafka `ReplicaManager.appendToLocalLog`)."""
+_ATTRIBUTES_AT = 22
+_CODEC = 0x07
+_COUNT = struct.Struct(">57xi")
+
+_one_at_a_time = trio.CapacityLimiter(1)
+"""For the threads: as they do not give way to each other, several at once would leave little to all other tasks."""
 
 TopicKey = str | UUID
-Sent = dict[TopicKey, dict[int, bytes]]
+Sent = dict[TopicKey, dict[int, bytes | None]]
 
 
 async def produce(call: Call, request: ProduceRequest) -> ProduceResponse | None:
@@ -65,16 +75,18 @@ async def produce(call: Call, request: ProduceRequest) -> ProduceResponse | None
         answer = await refuse_all(sent, refusal)
     if request.acks != NO_ANSWER:
         return answer
+    turns = Turns()
     for topic in answer.responses:
         for each in topic.partition_responses:
+            await turns.step()
             if each.error_code:
-                where = f"{topic.name or topic.topic_id}-{each.index}"
-                raise CloseConnection(f"records without acks for {where}: {ErrorCode(each.error_code).name}")
+                why = f"{ErrorCode(each.error_code).name} for records that want no answer"
+                raise CloseConnection(f"{why} ({topic.name or topic.topic_id}-{each.index})")
     return None
 
 
 async def collected(version: int, request: ProduceRequest) -> Sent:
-    """Return what is sent to each partition of each topic, by the topic's name or id. No records are empty ones."""
+    """Return what is sent to each partition of each topic, by the topic's name or id."""
     turns = Turns()
     sent: Sent = {}
     for topic in request.topic_data:
@@ -82,7 +94,7 @@ async def collected(version: int, request: ProduceRequest) -> Sent:
         key: TopicKey = topic.topic_id if version >= TOPIC_IDS_SINCE else topic.name
         for each in topic.partition_data:
             await turns.step()
-            sent.setdefault(key, {})[each.index] = each.records or b""
+            sent.setdefault(key, {})[each.index] = each.records
     return sent
 
 
@@ -101,8 +113,8 @@ async def refusal_of_all(request: ProduceRequest, sent: Sent) -> Refused | None:
                     if request.transactional_id is not None:
                         return None
                     return Refused(ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED)
-    except Malformed as fault:
-        return Refused(ErrorCode.CORRUPT_MESSAGE, str(fault))
+    except Refused as refusal:
+        return refusal
     return None
 
 
@@ -115,12 +127,15 @@ async def refuse_all(sent: Sent, refusal: Refused) -> ProduceResponse:
         answer.responses.append(entry)
         for index in partitions:
             await turns.step()
-            entry.partition_responses.append(refused(index, refusal, NO_OFFSET))
+            entry.partition_responses.append(refused(index, refusal))
     return answer
 
 
 async def append_all(call: Call, request: ProduceRequest, sent: Sent) -> ProduceResponse:
-    """Append to partition after partition, and let other tasks run in between."""
+    """Append to partition after partition, and let other tasks run in between.
+
+    So a topic may go while its records wait for their turn, or are being checked.
+    """
     turns = Turns()
     answer = ProduceResponse()
     appended = 0
@@ -128,8 +143,8 @@ async def append_all(call: Call, request: ProduceRequest, sent: Sent) -> Produce
         entry = topic_entry(key)
         answer.responses.append(entry)
         for index, records in partitions.items():
-            entry.partition_responses.append(append(call, request, key, index, records))
-            appended += len(records)
+            entry.partition_responses.append(await append(call, request, key, index, records))
+            appended += len(records or b"")
             if appended >= BYTES_A_TURN:
                 appended = 0
                 await trio.lowlevel.checkpoint()
@@ -138,22 +153,18 @@ async def append_all(call: Call, request: ProduceRequest, sent: Sent) -> Produce
     return answer
 
 
-def append(call: Call, request: ProduceRequest, key: TopicKey, index: int, records: bytes) -> PartitionProduceResponse:
-    """Append to one partition, whose topic may be gone since others had their turn."""
-    topic = find(call, key)
-    partition = None if topic is None else topic.partition(index)
-    if topic is None or partition is None:
-        by_id = topic is None and isinstance(key, UUID)
-        unknown = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-        return refused(index, Refused(unknown), NO_OFFSET)
-    error = error_before_appending(call, request, topic, records)
-    if error is not ErrorCode.NONE:
-        return refused(index, Refused(error), NO_OFFSET)
+async def append(
+    call: Call, request: ProduceRequest, key: TopicKey, index: int, records: bytes | None
+) -> PartitionProduceResponse:
+    """Append to one partition, and return its entry."""
     try:
-        appended = partition.append(records, call.broker.clock.now().wall_ms, version=call.context.version)
+        partition = partition_to_write(call, request, key, index, records)
+        appended = await checked_and_added(call, partition, records)
     except Refused as refusal:
-        start = NO_OFFSET if refusal.code in LOG_NOT_LOOKED_AT else partition.log_start_offset
-        return refused(index, refusal, start)
+        if refusal.code is ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
+            # The log takes nothing of a transaction; here it comes with the id of one, which nobody knows.
+            refusal.code = ErrorCode.INVALID_PRODUCER_ID_MAPPING
+        return refused(index, refusal)
     return PartitionProduceResponse(
         index=index,
         base_offset=appended.base_offset,
@@ -162,19 +173,29 @@ def append(call: Call, request: ProduceRequest, key: TopicKey, index: int, recor
     )
 
 
-def find(call: Call, key: TopicKey) -> Topic | None:
-    """Return the topic of that name or id."""
+def partition_to_write(
+    call: Call, request: ProduceRequest, key: TopicKey, index: int, records: bytes | None
+) -> Partition:
+    """Return the partition. Raises Refused if there is none, or if nothing of this request may go there.
+
+    In the latter case what is wrong with the form of the records comes first.
+    """
     catalog = call.broker.catalog
-    return catalog.by_id(key) if isinstance(key, UUID) else catalog.by_name(key)
+    topic = catalog.by_id(key) if isinstance(key, UUID) else catalog.by_name(key)
+    partition = None if topic is None else topic.partition(index)
+    if topic is None and isinstance(key, UUID):
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_ID)
+    if topic is None or partition is None:
+        raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    error = error_beside_records(call, request, topic)
+    if error is not ErrorCode.NONE:
+        only_batch(records, call.context.version)
+        raise Refused(error)
+    return partition
 
 
-def error_before_appending(call: Call, request: ProduceRequest, topic: Topic, records: bytes) -> ErrorCode:
-    """Return what Kafka finds before it comes to the log, in its order, or NONE."""
-    fault = fault_of(records, call.context.version)
-    if fault is not ErrorCode.NONE:
-        return fault
-    if request.transactional_id is not None and is_transactional(records):
-        return ErrorCode.INVALID_PRODUCER_ID_MAPPING
+def error_beside_records(call: Call, request: ProduceRequest, topic: Topic) -> ErrorCode:
+    """Return why no records of this request go to this topic, or NONE."""
     if request.acks not in ACKS:
         return ErrorCode.INVALID_REQUIRED_ACKS
     if topic.is_internal and call.context.client_id != INTERNAL_WRITER:
@@ -182,18 +203,41 @@ def error_before_appending(call: Call, request: ProduceRequest, topic: Topic, re
     return ErrorCode.NONE
 
 
+async def checked_and_added(call: Call, partition: Partition, records: bytes | None) -> Appended:
+    """Append one batch, and keep others waiting for some milliseconds at most. Raises Refused.
+
+    A thread that checks a batch is not left alone when its connection ends; it does not take long enough.
+    """
+    version, now_ms = call.context.version, call.broker.clock.now().wall_ms
+    if records is None or not takes_long(records):
+        return partition.append(records, now_ms, version=version)
+    checked = await trio.to_thread.run_sync(
+        lambda: partition.check(records, now_ms, version=version), limiter=_one_at_a_time
+    )
+    return partition.add(checked, now_ms)
+
+
+def takes_long(records: bytes) -> bool:
+    """Whether there is so much in a batch that looking at each record of it would be felt by others."""
+    if len(records) < HEADER_SIZE:
+        return False
+    (count,) = _COUNT.unpack_from(records)
+    packed = records[_ATTRIBUTES_AT] & _CODEC
+    return count >= MANY_RECORDS or len(records) >= (MUCH_PACKED if packed else MUCH)
+
+
 def topic_entry(key: TopicKey) -> TopicProduceResponse:
     """Return a topic's entry, named in the way of the request, without partitions yet."""
     return TopicProduceResponse(topic_id=key) if isinstance(key, UUID) else TopicProduceResponse(name=key)
 
 
-def refused(index: int, refusal: Refused, log_start_offset: int) -> PartitionProduceResponse:
+def refused(index: int, refusal: Refused) -> PartitionProduceResponse:
     """Return the entry of a partition to which nothing was appended."""
     return PartitionProduceResponse(
         index=index,
         error_code=refusal.code,
         base_offset=NO_OFFSET,
-        log_start_offset=log_start_offset,
+        log_start_offset=refusal.log_start_offset,
         record_errors=[
             BatchIndexAndErrorMessage(batch_index=at, batch_index_error_message=why)
             for at, why in refusal.record_errors
