@@ -14,7 +14,8 @@ from kcoord.log.producers import Producers
 from kcoord.log.topic_config import LOG_APPEND_TIME, TopicConfig
 from kcoord.log.validation import Checked, Refused, check_batch, only_batch
 from wire.errors import ErrorCode
-from wire.records import Record, at_offset, build, read_header
+from wire.keyed import keyed_batch
+from wire.records import at_offset, read_header
 from wire.scanning import NO_TIMESTAMP
 
 __all__ = ["Appended", "Batch", "Found", "Partition", "Refused"]
@@ -143,8 +144,13 @@ class Partition:
         assert not self.deleted
         assert records
         append_time = self.config.message_timestamp_type == LOG_APPEND_TIME
-        made = [Record(offset, now_ms, key, value) for offset, (key, value) in enumerate(records)]
-        batch = build(made, log_append_time=append_time)
+        batch = keyed_batch(
+            records,
+            now_ms,
+            base_offset=self.high_watermark,
+            leader_epoch=self.leader_epoch,
+            log_append_time=append_time,
+        )
         return self._place(batch, now_ms if append_time else NO_TIMESTAMP, now_ms)
 
     def _make_room(self, size: int, now_ms: int) -> None:
