@@ -13,7 +13,7 @@ SEVERAL_KEYS_SINCE = 4
 GROUP, TRANSACTION, SHARE = 0, 1, 2
 
 _MESSAGES = {
-    ErrorCode.COORDINATOR_NOT_AVAILABLE: "No coordinator serves this key: there are no transactions here.",
+    ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "This broker does not serve transactions.",
     ErrorCode.INVALID_REQUEST: "This key type has no coordinator here.",
 }
 
@@ -21,8 +21,9 @@ _MESSAGES = {
 async def find_coordinator(call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
     """Name this broker for every group, even the group "".
 
-    Transactions are not served, and a client that waits for them is told to wait, as by a broker whose
-    transaction topic has no leader. Share groups and unknown key types are invalid requests.
+    Transactions are not served, and nobody may wait for them until a time is up: only an id that is not allowed is
+    final for all clients (librdkafka tries again after any other error, all do if there is none at the moment).
+    Share groups and unknown key types are invalid requests.
     """
     if call.context.version >= SEVERAL_KEYS_SINCE:
         found_all: list[Coordinator] = []
@@ -30,7 +31,7 @@ async def find_coordinator(call: Call, request: FindCoordinatorRequest) -> FindC
         for key in request.coordinator_keys:
             await turns.step()
             one = _find(call, request.key_type, key)
-            if request.key_type in (TRANSACTION, SHARE):
+            if request.key_type == SHARE:
                 one.error_message = ""  # only what is no key type at all is explained (`KafkaApis.getCoordinator`)
             found_all.append(one)
         return FindCoordinatorResponse(coordinators=found_all)
@@ -54,7 +55,7 @@ def _find(call: Call, key_type: int, key: str) -> Coordinator:
             error_message="",
         )
     known = key_type == TRANSACTION
-    error = ErrorCode.COORDINATOR_NOT_AVAILABLE if known else ErrorCode.INVALID_REQUEST
+    error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED if known else ErrorCode.INVALID_REQUEST
     return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=error, error_message=_MESSAGES[error])
 
 
