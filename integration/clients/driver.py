@@ -17,6 +17,8 @@ T = TypeVar("T")
 
 LIMIT = 120.0
 """Seconds that anything may take. A machine on which several JVMs start at once needs some; only a hang needs these."""
+PAUSE = 0.2
+"""Seconds between two questions about what will change."""
 TAIL = 4_000
 """So many characters of a driver's last words are shown when something fails."""
 CHANGED = threading.Condition()
@@ -44,6 +46,20 @@ def wait_until(condition: Callable[[], T], what: str | Callable[[], str], *drive
                     raise Failed(f"{driver.name} ended, while waiting: {said(what)}\n{stories(drivers)}")
             if not CHANGED.wait(max(0.0, end - time.monotonic())):
                 raise Failed(f"not within {LIMIT:.0f} s: {said(what)}\n{stories(drivers)}")
+    return value
+
+
+def eventually(condition: Callable[[], T], what: str | Callable[[], str], *drivers: "Driver") -> T:
+    """Return the first true value of `condition`, which asks the server and so is asked again and again.
+
+    Raises Failed as `wait_until` does, but for drivers that end.
+    """
+    end = time.monotonic() + LIMIT
+    while not (value := condition()):
+        if time.monotonic() > end:
+            raise Failed(f"not within {LIMIT:.0f} s: {said(what)}\n{stories(drivers)}")
+        with CHANGED:
+            CHANGED.wait(PAUSE)
     return value
 
 
@@ -118,6 +134,13 @@ class Driver:
             raise Failed(f"{do} {arguments}: {answer}\n{self.story()}")
         return answer["value"]
 
+    def comes_to(self, expected: Any, do: str, of: str | None = None, **arguments: Any) -> None:
+        """Ask an operator until the answer, or one entry `of` it, is this one.
+
+        What was changed is not seen everywhere at once: in Kafka the controller answers, and the broker learns.
+        """
+        eventually(lambda: part(self.value(do, **arguments), of) == expected, f"{do} {arguments} is {expected}", self)
+
     def close(self) -> None:
         """Have it end in order, wait for that, and look that it did."""
         self.leave()
@@ -178,6 +201,10 @@ class Driver:
                 if strange := moved - self.held:
                     self.faults.append(f"{kind}, and it did not hold them: {sorted(strange)}")
                 self.held -= moved
+
+
+def part(value: Any, of: str | None) -> Any:
+    return value if of is None else value[of]
 
 
 def abridged(event: dict[str, Any]) -> dict[str, Any]:

@@ -1,18 +1,15 @@
 """A group of clients on its own topics: who holds what, what was written and read, and what must hold of it."""
 
 import itertools
-import time
 import uuid
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
 
 from integration.clients.clients import Client
-from integration.clients.driver import CHANGED, LIMIT, Driver, Failed, Partition, stories, wait_until
+from integration.clients.driver import CHANGED, Driver, Failed, Partition, eventually, stories, wait_until
 from integration.clients.world import World
 
-PAUSE = 0.2
-"""Seconds between two looks at the server's own view of a group."""
 CRASH_MS = 6_000
 """The session of members: the shortest that a server takes by default, so that a crash is noticed soon."""
 STATIC_MS = 30_000
@@ -98,16 +95,13 @@ class Group:
             held = [partition for member in members for partition in member.held]
             return len(held) == len(set(held)) and set(held) == self.partitions and all(each.held for each in members)
 
-        end = time.monotonic() + LIMIT
-        while True:
+        def stable() -> bool:
             wait_until(share, f"{[each.name for each in members]} share {sorted(self.partitions)}", *members)
             described = self.world.describe(self.id)
             with CHANGED:
-                if described.state == "Stable" and len(described.members) == len(members) and share():
-                    return
-                if time.monotonic() > end:
-                    raise Failed(f"{self.id} is not stable: {described}\n{stories(members)}")
-                CHANGED.wait(PAUSE)
+                return described.state == "Stable" and len(described.members) == len(members) and share()
+
+        eventually(stable, lambda: f"{self.id} is stable, not {self.world.describe(self.id)}", *members)
 
     def all_read(self) -> None:
         """Wait until everything written was read by somebody, and see that nothing else was."""
@@ -135,12 +129,11 @@ class Group:
         for member in self.members:
             for topic, partition, offset, _ in list(member.records):
                 behind[topic, partition] = max(behind[topic, partition], offset + 1)
-        end = time.monotonic() + LIMIT
-        while (found := self.world.offsets(self.id)) != behind:
-            if time.monotonic() > end:
-                raise Failed(f"committed: {found}, read: {dict(behind)}\n{stories(self.members)}")
-            with CHANGED:
-                CHANGED.wait(PAUSE)
+        eventually(
+            lambda: self.world.offsets(self.id) == behind,
+            lambda: f"committed is what was read: {self.world.offsets(self.id)}, {dict(behind)}",
+            *self.members,
+        )
 
     # The end.
 
