@@ -252,6 +252,7 @@ class Partition:
         They must lie within the offsets of those, in order. Where offsets are left out, reading goes on after them.
         """
         freed = self._batches.replace(start, stop, batches)
+        self._batches.begin_inside(self.log_start_offset)
         fewer = stop - start - len(batches)
         self._memory.used -= freed + fewer * LogMemory.BATCH_OVERHEAD
         return freed

@@ -303,10 +303,15 @@ def test_a_missing_key_is_found_before_a_bad_time_but_the_time_decides_the_code(
 def test_not_every_record_at_fault_is_named():
     count = MOST_FAULTS + 5
     keyless = b"".join(record(delta, key=None) for delta in range(count))
-    refused = refusal(batch(count, keyless + record(count, time=2 * HOUR)[:0]), COMPACTED)
+    refused = refusal(batch(count, keyless), COMPACTED)
     assert len(refused.record_errors) == MOST_FAULTS
     assert f"due to {count} record errors" in refused.message
-    for bad in (batch(count, keyless, time=NOW + 2 * HOUR), batch(count, keyless, attributes=8, highest=-1)):
+    keyed = b"".join(map(record, range(count)))
+    for bad in (
+        batch(count, keyless, time=NOW + 2 * HOUR),
+        batch(count, keyed, time=NOW + 2 * HOUR),
+        batch(count, keyless, attributes=8, highest=-1),
+    ):
         refused = refusal(bad)
         assert refused.code is BAD_TIME
         assert len(refused.record_errors) == MOST_FAULTS

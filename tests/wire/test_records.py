@@ -163,6 +163,7 @@ def test_what_cannot_be_written(wrong):
         (1, record(0) + record(1)),
         (1, record() + b"\0"),
         (1, record(size=7)),
+        (1, record(size=9) + b"\0"),
         (1, record(size=100)),
         (1, record(size=0)),
         (1, record(size=-1)),
