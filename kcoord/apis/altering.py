@@ -21,7 +21,7 @@ from kcoord.log.topic_config import TOPIC_SETTINGS, InvalidSetting, appended, qu
 from wire.errors import ErrorCode
 from wire.messages import AlterConfigsResourceResponse
 
-KEPT_BY_CONTROLLERS = frozenset({ResourceType.TOPIC, ResourceType.GROUP, ResourceType.CLIENT_METRICS})
+KEPT_BY_CONTROLLERS = frozenset(ResourceType) - {ResourceType.BROKER_LOGGER}
 """What a broker of Kafka's hands on, with all that is wished for, to one that controls the cluster."""
 
 
@@ -156,7 +156,7 @@ async def changed(call: Call, turns: Turns, wish: Wish, *, validate_only: bool) 
     try:
         if wish.resource_type == ResourceType.TOPIC:
             await change_topic(call, turns, wish, validate_only=validate_only)
-        else:
+        elif wish.resource_type != ResourceType.BROKER:
             check_nothing(wish)
     except InvalidSetting as wrong:
         return ResourceRefused(ErrorCode.INVALID_CONFIG, str(wrong))
