@@ -68,22 +68,23 @@ class Broker:
         self._listeners: dict[int, Callable[[object], None]] = {}
         self._next_listener = 0
         self._offsets_partitions = config.offsets_topic_num_partitions
+        offsets_config = self.topic_defaults.with_settings(OFFSETS_TOPIC_SETTINGS)
+        offsets_topic = self.catalog.create(
+            OFFSETS_TOPIC, self._offsets_partitions, random_id(), offsets_config, OFFSETS_TOPIC_SETTINGS
+        )
         self.shards = [
             Shard(
-                partition,
+                log.index,
                 config.group_settings,
                 store,
                 clock,
                 lambda: str(uuid4()),
                 self.tell_all,
+                log,
                 commit_timeout_ms=config.offsets_commit_timeout_ms,
             )
-            for partition in range(self._offsets_partitions)
+            for log in offsets_topic.partitions
         ]
-        offsets_config = self.topic_defaults.with_settings(OFFSETS_TOPIC_SETTINGS)
-        self.catalog.create(
-            OFFSETS_TOPIC, self._offsets_partitions, random_id(), offsets_config, OFFSETS_TOPIC_SETTINGS
-        )
         for name, partitions in config.topics.items():
             self.create_topic(name, partitions, "configured")
 

@@ -3,7 +3,7 @@
 A request goes into the coordinator at once, in the task of its connection. What comes out leaves in the
 order in which it was produced: an outcome that nothing has to be written for and that nothing is ahead of
 leaves at once (that is every heartbeat), any other waits for the shard's own task. That task writes whatever
-has gathered in a single append, and only then lets the answers go.
+has gathered in a single append, puts it into the log that clients can fetch, and only then lets the answers go.
 
 A write that fails is not undone. The memory is dropped, everybody who waits is told to come again, and the
 partition is loaded from the store, which knows what is true.
@@ -24,6 +24,7 @@ from kcoord.core.outcome import Context, Now, Outcome, Record
 from kcoord.core.settings import GroupSettings
 from kcoord.core.states import IllegalMove
 from kcoord.errors_in_place import error_response, group_error, refusal
+from kcoord.log.partition import Partition
 from kcoord.notices import (
     BugFound,
     LoadFailed,
@@ -32,6 +33,7 @@ from kcoord.notices import (
     ShardLoaded,
     WriteFailed,
 )
+from kcoord.offsets_log import OffsetsLog
 from kcoord.store.base import Fenced, Row, Store, StoreError
 from wire.errors import ErrorCode, WireError
 from wire.payloads import decode_key, decode_value, encode_key, encode_value
@@ -123,7 +125,7 @@ class Shard:
     """Serves the groups of one partition. `run` must be running; `begin` and `submit` are called by other tasks.
 
     `tell` is given what happened, in order, after it is durable: notes of the coordinator and notices of the
-    shard.
+    shard. `log` is the partition's log for those who fetch it.
     """
 
     def __init__(
@@ -134,6 +136,7 @@ class Shard:
         time: Time,
         new_id: Callable[[], str],
         tell: Callable[[Iterable[object]], None],
+        log: Partition,
         *,
         commit_timeout_ms: int,
     ) -> None:
@@ -144,6 +147,7 @@ class Shard:
         self._time = time
         self._new_id = new_id
         self._tell = tell
+        self._log = OffsetsLog(log, lambda: time.now().wall_ms)
         self._commit_timeout = commit_timeout_ms / 1000
         self._coordinator = Coordinator(settings, new_id)
         self._epoch = 0
@@ -270,6 +274,7 @@ class Shard:
         except StoreError as error:
             self._write_failed(error, batch)
         else:
+            await self._log.add(rows)
             for turn in batch:
                 self._release(turn.outcome)
         finally:
@@ -328,10 +333,12 @@ class Shard:
         """Take the partition, replay its rows, start the sessions. Raises StoreError, WireError."""
         self._epoch = await self._store.acquire(self.partition)
         coordinator = Coordinator(self._settings, self._new_id)
+        log = await self._log.catch_up()
         rows = skipped = 0
         async with aclosing(self._store.load(self.partition)) as stored:
             async for key_bytes, value_bytes in stored:
                 rows += 1
+                await log.take(key_bytes, value_bytes)
                 key = decode_key(key_bytes)
                 if key is None:
                     skipped += 1
@@ -339,6 +346,7 @@ class Shard:
                     coordinator.apply(Record(key, decode_value(key, value_bytes)))
                 if rows % ROWS_A_TURN == 0:
                     await trio.lowlevel.checkpoint()
+        await log.finish()
         if self.status is Status.STOPPED:
             return
         self._coordinator = coordinator

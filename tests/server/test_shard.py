@@ -13,6 +13,10 @@ from kcoord.core.outcome import Context
 from kcoord.core.settings import GroupSettings
 from kcoord.core.states import IllegalMove
 from kcoord.errors_in_place import error_response
+from kcoord.log.catalog import OFFSETS_TOPIC
+from kcoord.log.memory import LogMemory
+from kcoord.log.partition import Partition
+from kcoord.log.topic_config import TopicConfig
 from kcoord.notices import (
     BugFound,
     LoadFailed,
@@ -91,6 +95,7 @@ class Bench:
         self.notes = []
         self.clock = Clock(start_wall_ms=1_000_000)
         self.ids = iter(range(1000))
+        self.log = Partition(OFFSETS_TOPIC, 0, TopicConfig(cleanup_policy=frozenset({"compact"})), LogMemory())
         self.shard = Shard(
             0,
             GroupSettings(**settings),
@@ -98,6 +103,7 @@ class Bench:
             self.clock,
             lambda: f"id{next(self.ids)}",
             self.notes.extend,
+            self.log,
             commit_timeout_ms=5_000,
         )
 

@@ -1,0 +1,100 @@
+"""One partition of __consumer_offsets as its readers see it: every row that is durable, in the order of the writes.
+
+The store is what counts; the log is what tools read. Rows come into the log when the store has them, in one batch for
+each write, and so the log never shows what may yet be lost. When a partition is loaded, the log is brought to where the
+store is: at the start that is all of it, after a failed write it is what the failure left open. Only rows that differ
+are added, so a reader sees none of them twice, and misses none.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Final
+
+import trio
+
+from kcoord.log.partition import Partition
+from kcoord.store.base import Row
+from wire.records import read_header, records_of
+
+LARGEST: Final = 1_000_000
+"""Bytes of keys and values that one batch may have (Apache Kafka: `max.message.bytes` of the topic)."""
+RECORDS_A_TURN: Final = 500
+"""Records that are read or added before other tasks get a turn."""
+
+
+class OffsetsLog:
+    """Adds to the log of one partition; `wall_ms` gives the time (Unix, ms) that the records get.
+
+    Who adds waits its turn in between if there is much: only one task may use it.
+    """
+
+    __slots__ = ("_partition", "_wall_ms")
+
+    def __init__(self, partition: Partition, wall_ms: Callable[[], int]) -> None:
+        self._partition = partition
+        self._wall_ms = wall_ms
+
+    async def add(self, rows: Sequence[Row]) -> None:
+        """Append rows that the store has; of one write they are one batch, as long as that is not too large."""
+        start, size = 0, 0
+        for number, (key, value) in enumerate(rows):
+            grown = len(key) if value is None else len(key) + len(value)
+            if size + grown > LARGEST and number > start:
+                self._partition.append_own(rows[start:number], self._wall_ms())
+                await trio.lowlevel.checkpoint()
+                start, size = number, 0
+            size += grown
+        if start < len(rows):
+            self._partition.append_own(rows[start:], self._wall_ms())
+
+    async def catch_up(self) -> "CatchingUp":
+        """Begin to compare the log with the store."""
+        return CatchingUp(self, await self._living())
+
+    async def _living(self) -> dict[bytes, bytes]:
+        """Return what a reader of the whole log has in the end: the newest value of each key."""
+        living: dict[bytes, bytes] = {}
+        count = 0
+        position, end = self._partition.log_start_offset, self._partition.high_watermark
+        while position < end:
+            batch = self._partition.read(position, 0, at_least_one=True)
+            if not batch:
+                break  # the topic was made one whose old records are dropped
+            for record in records_of(batch):
+                if record.key is not None:
+                    living.pop(record.key, None)
+                    if record.value is not None:
+                        living[record.key] = record.value
+                count += 1
+                if count % RECORDS_A_TURN == 0:
+                    await trio.lowlevel.checkpoint()
+            position = read_header(batch).last_offset + 1
+        return living
+
+
+class CatchingUp:
+    """Takes the living rows of the store, each key once, and adds what the log does not have."""
+
+    __slots__ = ("_fresh", "_living", "_log")
+
+    def __init__(self, log: OffsetsLog, living: dict[bytes, bytes]) -> None:
+        self._log = log
+        self._living = living
+        self._fresh: list[Row] = []
+
+    async def take(self, key: bytes, value: bytes) -> None:
+        """Take one row."""
+        if self._living.pop(key, None) != value:
+            await self._put(key, value)
+
+    async def finish(self) -> None:
+        """Add tombstones for what the store has no more."""
+        for key in self._living:
+            await self._put(key, None)
+        await self._log.add(self._fresh)
+
+    async def _put(self, key: bytes, value: bytes | None) -> None:
+        self._fresh.append((key, value))
+        if len(self._fresh) == RECORDS_A_TURN:
+            await self._log.add(self._fresh)
+            self._fresh = []
+            await trio.lowlevel.checkpoint()
