@@ -9,10 +9,15 @@ too trusting to face the network: it raises `construct.ConstructError` and knows
 
 In a Container the fields that the version lacks are absent. The tag buffer of a struct is its last entry, `tags`: a
 list of `{"tag": int, "body": ...}`, where the body of a tag that the version defines is parsed and any other is bytes.
+
+`trace` tells where each value lies, also of bytes of which only the beginning makes sense. What it is given may be
+anything: it raises nothing, and looks no further than it is told.
 """
 
+import io
 import uuid
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 import construct as c  # type: ignore[import-untyped]
@@ -37,9 +42,117 @@ _FIXED: Final[dict[Primitive, Any]] = {
     Primitive.UUID: c.ExprAdapter(c.Bytes(16), lambda raw, _: uuid.UUID(bytes=raw), lambda value, _: value.bytes),
 }
 
-_UNKNOWN_TAGS: Final = c.PrefixedArray(
-    c.VarInt, c.Struct("tag" / c.VarInt, "body" / c.Prefixed(c.VarInt, c.GreedyBytes))
-)
+MOST_SPOTS: Final = 100_000
+"""Values that a trace takes in, unless it is told otherwise; each takes some hundred bytes of memory."""
+_LONGEST_VARINT: Final = 5
+
+
+@dataclass(slots=True)
+class Spot:
+    """Where a value lies: bytes `start` to `end`, with its length or count, if it has one, at `start`.
+
+    `path` are names of fields and indexes of arrays, from the outermost on. The entries of a tag buffer are those of
+    an array called `tags`, and the field that is in an entry has a name of its own below. `end` is None where the
+    bytes made no sense; then there is no `value`.
+    """
+
+    path: tuple[str | int, ...]
+    start: int
+    end: int | None = None
+    value: Any = None
+
+
+class Trace:
+    """What a Struct made of bytes: a spot for each value, in the order in which they lie, outer ones first."""
+
+    __slots__ = ("_labels", "_most", "end", "spots", "stopped", "stopped_at")
+
+    def __init__(self, most: int) -> None:
+        self.spots: list[Spot] = []
+        self.end = 0
+        """Where the next value would begin; of a trace that stopped, the same as `stopped_at`."""
+        self.stopped: str | None = None
+        """Why it went no further, or None."""
+        self.stopped_at = 0
+        self._labels: list[str | int] = []
+        self._most = most
+
+    def note(self, label: str | int, content: Any, stream: Any, context: Any, path: str) -> Any:
+        """Parse one value, and note where it was."""
+        if len(self.spots) >= self._most:
+            self.stopped_at = stream.tell()
+            raise _Enough(f"{self._most} values are enough")
+        self._labels.append(label)
+        spot = Spot(tuple(self._labels), stream.tell())
+        self.spots.append(spot)
+        self.stopped_at = spot.start
+        spot.value = content._parsereport(stream, context, path)  # noqa: SLF001 - construct's way to extend it
+        spot.end = stream.tell()
+        self._labels.pop()
+        return spot.value
+
+
+class _Enough(c.ConstructError):  # type: ignore[misc]
+    """A trace is as long as it may be."""
+
+
+class _Noted(c.Subconstruct):  # type: ignore[misc]
+    """Tells the trace, if there is one, of a value: of a field by its name, of an element by its index."""
+
+    def __init__(self, content: Any, label: str | None = None) -> None:
+        super().__init__(content)
+        self.label = label
+
+    def _parse(self, stream: Any, context: Any, path: str) -> Any:
+        noted = context._params.get("noted")  # noqa: SLF001 - construct's place for what a caller passes in
+        if noted is None:
+            return self.subcon._parsereport(stream, context, path)  # noqa: SLF001
+        label = context._index if self.label is None else self.label  # noqa: SLF001
+        return noted.note(label, self.subcon, stream, context, path)
+
+
+class _Uvarint(type(c.VarInt)):  # type: ignore[misc]
+    """An unsigned varint of at most 5 bytes, as `wire.primitives` has it; construct's own knows no end."""
+
+    def _parse(self, stream: Any, context: Any, path: str) -> Any:  # noqa: ARG002 - construct calls it so
+        value = 0
+        for shift in range(0, 7 * _LONGEST_VARINT, 7):
+            (byte,) = c.stream_read(stream, 1, path)
+            value |= (byte & 0x7F) << shift
+            if byte < 0x80:
+                return value
+        raise c.IntegerError(f"a varint of more than {_LONGEST_VARINT} bytes", path=path)
+
+
+_UVARINT: Final = _Uvarint()
+
+
+def _tag_buffer(body: Any) -> Any:
+    entry = c.Struct(_row("tag", _UVARINT), "body" / c.Prefixed(_UVARINT, body))
+    return _row("tags", c.PrefixedArray(_UVARINT, _Noted(entry)))
+
+
+def _row(name: str, content: Any) -> Any:
+    return name / _Noted(content, name)
+
+
+_UNKNOWN_TAGS: Final = _tag_buffer(_Noted(c.GreedyBytes, "body"))
+
+
+def trace(rendered: Any, data: bytes, start: int = 0, *, most: int = MOST_SPOTS) -> Trace:
+    """Parse the bytes from `start` on and tell where each value lies, up to `most` values. Raises nothing."""
+    found = Trace(most)
+    stream = io.BytesIO(data)
+    stream.seek(start)
+    found.stopped_at = start
+    try:
+        rendered.parse_stream(stream, noted=found)
+        found.end = found.stopped_at = stream.tell()
+    except c.ValidationError:
+        found.stopped, found.end = "a null where there must be none", found.stopped_at
+    except c.ConstructError as error:
+        found.stopped, found.end = str(error).rpartition("\n")[2], found.stopped_at
+    return found
 
 
 def struct_of(cls: type[Versioned], version: int) -> Any:
@@ -61,11 +174,7 @@ def request_struct(cls: type[Message], version: int) -> Any:
         Unsupported: `cls` has no such version.
 
     """
-    rows = ["api_key" / c.Int16sb, "api_version" / c.Int16sb, "correlation_id" / c.Int32sb]
-    rows.append("client_id" / _sized(Primitive.STRING, flexible=False, nullable=True))
-    if request_header_version(cls.API_KEY, version) == 2:
-        rows.append("tags" / _UNKNOWN_TAGS)
-    return _frame(c.Struct(*rows), struct_of(cls, version))
+    return _frame(request_header_struct(request_header_version(cls.API_KEY, version)), struct_of(cls, version))
 
 
 def response_struct(cls: type[Message], version: int) -> Any:
@@ -75,10 +184,19 @@ def response_struct(cls: type[Message], version: int) -> Any:
         Unsupported: `cls` has no such version.
 
     """
-    rows = ["correlation_id" / c.Int32sb]
-    if response_header_version(cls.API_KEY, version) == 1:
-        rows.append("tags" / _UNKNOWN_TAGS)
-    return _frame(c.Struct(*rows), struct_of(cls, version))
+    return _frame(response_header_struct(response_header_version(cls.API_KEY, version)), struct_of(cls, version))
+
+
+def request_header_struct(version: int) -> Any:
+    """Render the header of a request, in its version 1 or 2; which one it is, `wire.header` knows."""
+    rows = [_row("api_key", c.Int16sb), _row("api_version", c.Int16sb), _row("correlation_id", c.Int32sb)]
+    rows.append(_row("client_id", _sized(Primitive.STRING, flexible=False, nullable=True)))
+    return c.Struct(*rows, *([_UNKNOWN_TAGS] if version == 2 else ()))
+
+
+def response_header_struct(version: int) -> Any:
+    """Render the header of a response, in its version 0 or 1; which one it is, `wire.header` knows."""
+    return c.Struct(_row("correlation_id", c.Int32sb), *([_UNKNOWN_TAGS] if version == 1 else ()))
 
 
 def values(message: Struct, version: int) -> dict[str, Any]:
@@ -123,12 +241,11 @@ def _frame(header: Any, body: Any) -> Any:
 
 def _struct(cls: type[Struct], version: int, *, flexible: bool) -> Any:
     present = [f for f in cls.FIELDS if version in f.versions]
-    rows = [f.name / _value(f.type, version, flexible, version in f.nullable) for f in present if f.tag is None]
+    content = {f.name: _value(f.type, version, flexible, version in f.nullable) for f in present}
+    rows = [_row(f.name, content[f.name]) for f in present if f.tag is None]
     if flexible:
-        known = {f.tag: _value(f.type, version, flexible, version in f.nullable) for f in present if f.tag is not None}
-        body = c.Switch(c.this.tag, known, default=c.GreedyBytes)
-        entry = c.Struct("tag" / c.VarInt, "body" / c.Prefixed(c.VarInt, body))
-        rows.append("tags" / c.PrefixedArray(c.VarInt, entry))
+        known = {f.tag: _Noted(content[f.name], f.name) for f in present if f.tag is not None}
+        rows.append(_tag_buffer(c.Switch(c.this.tag, known, default=_Noted(c.GreedyBytes, "body"))))
     return c.Struct(*rows)
 
 
@@ -164,12 +281,12 @@ def _sized(of: Primitive, *, flexible: bool, nullable: bool) -> Any:
 
 
 def _counted(item: Any, *, flexible: bool, nullable: bool) -> Any:
-    return _behind_length(c.Int32sb, c.Array(c.this.length, item), flexible=flexible, nullable=nullable)
+    return _behind_length(c.Int32sb, c.Array(c.this.length, _Noted(item)), flexible=flexible, nullable=nullable)
 
 
 def _behind_length(plain: Any, content: Any, *, flexible: bool, nullable: bool) -> Any:
     """Put a length in front of something that reads `this.length` things; a negative length means null."""
-    compact = c.ExprAdapter(c.VarInt, lambda size, _: size - 1, lambda length, _: length + 1)
+    compact = c.ExprAdapter(_UVARINT, lambda size, _: size - 1, lambda length, _: length + 1)
     both = c.Struct(
         "length" / (compact if flexible else plain), "content" / c.If(lambda this: this.length >= 0, content)
     )
