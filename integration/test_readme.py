@@ -73,17 +73,29 @@ def test_every_block_is_of_a_kind_that_is_run():
     assert "./scripts/test" in OTHERS
 
 
+def program(client: str, address: str) -> str:
+    """The README's program with that client, for a server at that address."""
+    (found,) = (block for block in blocks("python") if client in block)
+    assert "127.0.0.1:9092" in found
+    return found.replace("127.0.0.1:9092", address)
+
+
+def produce(address: str) -> None:
+    """Run the README's producer."""
+    subprocess.run(
+        [sys.executable, "-c", program("KafkaProducer", address)], env=environment(), check=True, timeout=PATIENCE
+    )
+
+
 def consumers(address: str, number: int) -> list[str]:
     """Run the README's consumer so many times at once; return what each printed."""
-    (program,) = blocks("python")
-    assert "127.0.0.1:9092" in program
     # They begin together when each has loaded what it needs, however long that takes here.
-    program = "import kafka\nprint('ready', flush=True)\ninput()\n" + program.replace("127.0.0.1:9092", address)
+    script = "import kafka\nprint('ready', flush=True)\ninput()\n" + program("KafkaConsumer", address)
     with contextlib.ExitStack() as stack:
         processes = []
         for _ in range(number):
             process = subprocess.Popen(
-                [sys.executable, "-c", program],
+                [sys.executable, "-c", script],
                 env=environment(),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -105,9 +117,10 @@ def consumers(address: str, number: int) -> list[str]:
 def test_the_first_consumer(tmp_path):
     """It prints what it should, and so does the server: these lines, with these fields and values."""
     with serving(FIRST, tmp_path) as address:
-        assert consumers(address, 1) == ["[0, 1, 2, 3, 4, 5]\n"]
+        produce(address)
+        assert consumers(address, 1) == ["[0, 1, 2, 3, 4, 5] 12\n"]
     text = (ROOT / "README.md").read_text()
-    assert "It prints `[0, 1, 2, 3, 4, 5]`" in text
+    assert "It prints `[0, 1, 2, 3, 4, 5] 12`." in text
     (shown,) = (block for block in blocks("text") if block.startswith("group_created "))
     log = (tmp_path / LOG).read_text()
     (member_id,) = set(re.findall(r"leader=(\S+)", log))
@@ -126,9 +139,10 @@ def fields(line: str) -> list[str]:
 
 def test_two_consumers_share_the_partitions(tmp_path):
     with serving(FIRST, tmp_path) as address:
+        produce(address)
         printed = {text.strip() for text in consumers(address, 2)}
-    assert printed == {"[0, 1, 2]", "[3, 4, 5]"}
-    assert "one prints `[0, 1, 2]`, the other\n`[3, 4, 5]`" in (ROOT / "README.md").read_text()
+    assert printed == {"[0, 1, 2] 6", "[3, 4, 5] 6"}
+    assert "One prints\n`[0, 1, 2] 6`, the other `[3, 4, 5] 6`." in (ROOT / "README.md").read_text()
 
 
 @pytest.mark.parametrize("command", SERVING[1:])
