@@ -76,13 +76,14 @@ def java_order(name: str) -> bytes:
 def invalid(cursor: Cursor | None, named: dict[str, bool]) -> ErrorCode:
     """Return the error of a request that makes no sense, or NONE.
 
-    A cursor must be at a topic that is asked for, at a partition that could be. On an empty name, Kafka stumbles; but
-    every cursor is behind it.
+    A cursor must be at a topic that is asked for, at a partition that could be. Without one, Kafka stumbles on an empty
+    name.
     """
-    if cursor is not None and ((named and cursor.topic_name not in named) or cursor.partition_index < 0):
+    if cursor is None:
+        return ErrorCode.UNKNOWN_SERVER_ERROR if "" in named else ErrorCode.NONE
+    if (named and cursor.topic_name not in named) or cursor.partition_index < 0:
         return ErrorCode.INVALID_REQUEST
-    stumbles = "" in named and (cursor is None or not cursor.topic_name)
-    return ErrorCode.UNKNOWN_SERVER_ERROR if stumbles else ErrorCode.NONE
+    return ErrorCode.NONE
 
 
 def refused(request: DescribeTopicPartitionsRequest, error: ErrorCode) -> DescribeTopicPartitionsResponse:
