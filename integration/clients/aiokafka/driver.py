@@ -63,26 +63,28 @@ async def consume(config: lines.ConsumerConfig) -> None:
     try:
         while found.empty():
             try:
-                async with busy:
-                    await step(consumer)
+                await step(consumer, busy)
             except KafkaError as error:
                 lines.tell("error", message=repr(error), code=lines.code_of(error), fatal=False)
-            await asyncio.sleep(0)
         assert found.get() == {"do": "close"}
     finally:
         await consumer.stop()
 
 
-async def step(consumer: AIOKafkaConsumer) -> None:
+async def step(consumer: AIOKafkaConsumer, busy: asyncio.Lock) -> None:
+    # Not under the lock: during a rebalance this waits until it is over.
     polled = await consumer.getmany(timeout_ms=POLL_MS)
     if not polled:
         return
-    records = [
-        (each.topic, each.partition, each.offset, each.value.decode()) for batch in polled.values() for each in batch
-    ]
-    behind = lines.tell_records(records)
-    await consumer.commit({TopicPartition(topic, partition): offset for topic, partition, offset in behind})
-    lines.tell("committed", offsets=behind)
+    async with busy:
+        records = [
+            (each.topic, each.partition, each.offset, each.value.decode())
+            for batch in polled.values()
+            for each in batch
+        ]
+        behind = lines.tell_records(records)
+        await consumer.commit({TopicPartition(topic, partition): offset for topic, partition, offset in behind})
+        lines.tell("committed", offsets=behind)
 
 
 async def produce(config: lines.ProducerConfig) -> None:
