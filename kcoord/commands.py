@@ -33,6 +33,8 @@ _OF_A_KUBERNETES_SERVICE = re.compile(
     "KCOORD_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)"
 )
 """Names that Kubernetes gives every container beside a service called kcoord; no setting can be named like them."""
+_SIZE = re.compile("(-1|[0-9]{1,19}) ?(KiB|MiB|GiB)?", re.ASCII)
+_UNITS = {"KiB": 2**10, "MiB": 2**20, "GiB": 2**30}
 USAGE_ERROR = 2
 PATIENCE_WITH_THE_LOG = 0.5
 """Seconds in which the last lines may be written when the server ends; if nobody reads them, they are lost."""
@@ -53,6 +55,7 @@ def serve_command(
     advertise: Annotated[str | None, Parameter(name="--advertise")] = None,
     topic: Annotated[list[str] | None, Parameter(name="--topic", negative=())] = None,
     override: Annotated[list[str] | None, Parameter(name="--override", negative=())] = None,
+    memory_limit: Annotated[str | None, Parameter(name="--memory-limit")] = None,
     config: Annotated[Path | None, Parameter(name="--config")] = None,
     log_format: Annotated[Literal["console", "json"], Parameter(name="--log-format")] = "console",
     log_level: Annotated[Literal["debug", "info", "warning", "error"], Parameter(name="--log-level")] = "info",
@@ -78,6 +81,8 @@ def serve_command(
         NAME:PARTITIONS of a topic that exists from the start; may be repeated.
     override
         KEY=VALUE, any of Kafka's settings; may be repeated, and of the same key the last one counts.
+    memory_limit
+        SIZE that all records together may take, in bytes, or with KiB, MiB or GiB behind it (1GiB); -1 is no limit.
     config
         A TOML file with Kafka's settings, and a table [topics].
     log_format
@@ -87,7 +92,12 @@ def serve_command(
 
     """
     flags = dict(_pair(each, "=", "--override", "KEY=VALUE") for each in override or [])
-    for flag, key, value in (("--listen", "listeners", listen), ("--advertise", "advertised.listeners", advertise)):
+    own_flags = (
+        ("--listen", "listeners", listen),
+        ("--advertise", "advertised.listeners", advertise),
+        ("--memory-limit", "memory.limit.bytes", None if memory_limit is None else _bytes(memory_limit)),
+    )
+    for flag, key, value in own_flags:
         if value is not None and flags.setdefault(key, value) != value:
             raise ConfigError(f"{flag} is {value!r}, but --override says that {key} is {flags[key]!r}")
     from_file, topics_from_file = read_file(config) if config is not None else ({}, {})
@@ -177,6 +187,16 @@ def _pair(text: str, separator: str, flag: str, form: str) -> tuple[str, str]:
     if not found or not key.strip():
         raise ConfigError(f"{flag} is {text!r}: it must be {form}")
     return key.strip(), value.strip(JAVA_BLANKS)
+
+
+def _bytes(text: str) -> str:
+    """Return a size as the number of bytes that it stands for. Raises ConfigError."""
+    match = _SIZE.fullmatch(text.strip(JAVA_BLANKS))
+    if match is None:
+        raise ConfigError(f"--memory-limit is {text!r}: it must be a number of bytes, or one of KiB, MiB or GiB")
+    number, unit = match.groups()
+    # What is too large stays so, but is said in no more digits than are read.
+    return number if unit is None else str(min(int(number) * _UNITS[unit], 2**63))
 
 
 def _topics(asked: Sequence[str]) -> dict[str, object]:
