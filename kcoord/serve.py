@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import trio
 
 from kcoord.broker import Broker, Endpoint
+from kcoord.cleaner import Cleaner
 from kcoord.clock import Clock
 from kcoord.config import Address, Config
 from kcoord.net.connections import Connections
@@ -89,6 +90,7 @@ async def serve(
             async with trio.open_nursery() as loading:
                 for shard in broker.shards:
                     loading.start_soon(nursery.start, shard.run)
+            nursery.start_soon(Cleaner(broker).run)
             nursery.start_soon(connections.close_idle)
             for listener in listeners:
                 nursery.start_soon(listener.accept, broker, connections)
