@@ -1,0 +1,81 @@
+"""Frames, and how a stream of bytes is cut into them. Offsets and sizes are in bytes, times in ms since the epoch."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from kcoord.config import ConfigError
+
+MOST: Final = 104_857_600
+"""Bytes that a frame may claim, Kafka's default of socket.request.max.bytes; answers are smaller (fetch.max.bytes)."""
+SIZE: Final = 4
+"""Bytes of the size in front of a frame."""
+KEPT_OF_RUBBISH: Final = 64
+"""Bytes that are kept, to be shown, of what is no frame."""
+
+
+class BadInput(ConfigError):
+    """What was to be read is not what it should be; the text is one sentence."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One frame as it passed. `data` begins with the size, and is shorter than it says if the frame was cut short."""
+
+    data: bytes
+    connection: int = 1
+    from_client: bool = True
+    source: str = ""
+    target: str = ""
+    time_ms: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something about a connection that is no frame: it was opened, bytes are missing, what comes is no Kafka."""
+
+    text: str
+    connection: int = 1
+    source: str = ""
+    target: str = ""
+    time_ms: float | None = None
+    rubbish: bytes = b""
+    """The first bytes of what could not be read."""
+
+
+class Cutter:
+    """Cuts the bytes of one direction of a connection into frames.
+
+    A size is judged as soon as it is there, and nothing is set aside for what is merely claimed. After a size that is
+    none, what follows cannot be cut: `broken` says so then, and all further bytes are ignored.
+    """
+
+    __slots__ = ("_held", "broken", "most")
+
+    def __init__(self, most: int = MOST) -> None:
+        self.most = most
+        self.broken: str | None = None
+        self._held = bytearray()
+
+    def feed(self, data: bytes) -> list[bytes]:
+        """Add bytes; return the frames that are complete now, each with its size in front."""
+        if self.broken is not None:
+            return []
+        held = self._held
+        held += data
+        frames = []
+        while len(held) >= SIZE:
+            size = int.from_bytes(held[:SIZE], "big", signed=True)
+            if not 0 <= size <= self.most:
+                self.broken = f"a frame of {size} bytes cannot be; it would have 0 to {self.most}"
+                del held[KEPT_OF_RUBBISH:]
+                break
+            if len(held) < SIZE + size:
+                break
+            frames.append(bytes(held[: SIZE + size]))
+            del held[: SIZE + size]
+        return frames
+
+    @property
+    def rest(self) -> bytes:
+        """What is there of a frame that is not complete; of a broken stream, the first bytes of what is no frame."""
+        return bytes(self._held)

@@ -1,0 +1,68 @@
+"""Which API a number means, and which number a name. Names are Kafka's (Apache Kafka `ApiKeys`)."""
+
+from typing import Final
+
+from kcoord.dump.frames import BadInput
+from wire.messages import REQUESTS
+
+_NAMES: Final = (
+    "Produce", "Fetch", "ListOffsets", "Metadata", "LeaderAndIsr", "StopReplica", "UpdateMetadata",
+    "ControlledShutdown", "OffsetCommit", "OffsetFetch", "FindCoordinator", "JoinGroup", "Heartbeat", "LeaveGroup",
+    "SyncGroup", "DescribeGroups", "ListGroups", "SaslHandshake", "ApiVersions", "CreateTopics", "DeleteTopics",
+    "DeleteRecords", "InitProducerId", "OffsetForLeaderEpoch", "AddPartitionsToTxn", "AddOffsetsToTxn", "EndTxn",
+    "WriteTxnMarkers", "TxnOffsetCommit", "DescribeAcls", "CreateAcls", "DeleteAcls", "DescribeConfigs",
+    "AlterConfigs", "AlterReplicaLogDirs", "DescribeLogDirs", "SaslAuthenticate", "CreatePartitions",
+    "CreateDelegationToken", "RenewDelegationToken", "ExpireDelegationToken", "DescribeDelegationToken",
+    "DeleteGroups", "ElectLeaders", "IncrementalAlterConfigs", "AlterPartitionReassignments",
+    "ListPartitionReassignments", "OffsetDelete", "DescribeClientQuotas", "AlterClientQuotas",
+    "DescribeUserScramCredentials", "AlterUserScramCredentials", "Vote", "BeginQuorumEpoch", "EndQuorumEpoch",
+    "DescribeQuorum", "AlterPartition", "UpdateFeatures", "Envelope", "FetchSnapshot", "DescribeCluster",
+    "DescribeProducers", "BrokerRegistration", "BrokerHeartbeat", "UnregisterBroker", "DescribeTransactions",
+    "ListTransactions", "AllocateProducerIds", "ConsumerGroupHeartbeat", "ConsumerGroupDescribe",
+    "ControllerRegistration", "GetTelemetrySubscriptions", "PushTelemetry", "AssignReplicasToDirs",
+    "ListConfigResources", "DescribeTopicPartitions", "ShareGroupHeartbeat", "ShareGroupDescribe", "ShareFetch",
+    "ShareAcknowledge", "AddRaftVoter", "RemoveRaftVoter", "UpdateRaftVoter", "InitializeShareGroupState",
+    "ReadShareGroupState", "WriteShareGroupState", "DeleteShareGroupState", "ReadShareGroupStateSummary",
+    "StreamsGroupHeartbeat", "StreamsGroupDescribe", "DescribeShareGroupOffsets", "AlterShareGroupOffsets",
+    "DeleteShareGroupOffsets",
+)  # fmt: skip
+"""In the order of their keys, from 0 on without a gap."""
+
+_KEYS: Final = {name.lower(): key for key, name in enumerate(_NAMES)}
+
+
+def api_name(key: int) -> str:
+    """Return the name of an API, also of one whose messages are not described here."""
+    return _NAMES[key] if 0 <= key < len(_NAMES) else f"API {key}"
+
+
+def api_key(text: str) -> int:
+    """Return the key of an API that a person names, or gives as a number. Raises BadInput."""
+    wanted = text.strip()
+    if wanted.isdecimal() and len(wanted) < 6:
+        return int(wanted)
+    try:
+        return _KEYS[wanted.lower()]
+    except KeyError:
+        raise BadInput(f"no API is called {wanted!r}; it is a number, or a name such as JoinGroup") from None
+
+
+def keys_of(text: str | None) -> frozenset[int] | None:
+    """Read the value of `--only`: names or numbers with commas between; None means all. Raises BadInput."""
+    return None if text is None else frozenset(api_key(each) for each in text.split(","))
+
+
+def kind_of_answer(text: str) -> tuple[int, int]:
+    """Read the value of `--response`: KEY:VERSION. Raises BadInput."""
+    name, colon, version = text.partition(":")
+    if not colon or not version.isdecimal() or len(version) > 5:
+        raise BadInput(f"--response is {text!r}: it must be KEY:VERSION, such as JoinGroup:9 or 11:9")
+    key = api_key(name)
+    if key not in REQUESTS:
+        raise BadInput(f"--response is {text!r}: the messages of {api_name(key)} are not described here")
+    versions = REQUESTS[key].RESPONSE.VERSIONS
+    if int(version) not in versions:
+        raise BadInput(
+            f"--response is {text!r}: {api_name(key)} is described in versions {versions.lowest} to {versions.highest}"
+        )
+    return key, int(version)
