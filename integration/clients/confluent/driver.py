@@ -4,7 +4,7 @@ import base64
 from typing import Any
 
 import confluent_kafka
-from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaException, Producer, TopicPartition
+from confluent_kafka import Consumer, ConsumerGroupTopicPartitions, KafkaError, KafkaException, Producer, TopicPartition
 from confluent_kafka.admin import (
     AdminClient,
     AlterConfigOpType,
@@ -20,13 +20,15 @@ from integration.clients import lines
 POLL_S = 0.2
 BATCH = 500
 PATIENCE_S = 30
+AMID_A_REBALANCE = (KafkaError.REBALANCE_IN_PROGRESS, KafkaError.ILLEGAL_GENERATION)
 
 
 class Member:
-    """A consumer. What it has read and not reported yet is reported and committed before partitions are given up."""
+    """A consumer. What was `read` is reported, and what is `behind` that is committed, before partitions go."""
 
     def __init__(self, config: lines.ConsumerConfig) -> None:
         self.read: list[Any] = []
+        self.behind: dict[tuple[str, int], int] = {}
         static = {} if config.instance_id is None else {"group.instance.id": config.instance_id}
         self.consumer = Consumer({
             "bootstrap.servers": config.bootstrap,
@@ -49,37 +51,46 @@ class Member:
 
     def _revoked(self, _, partitions):
         self.report()
+        for each in partitions:
+            self.behind.pop((each.topic, each.partition), None)
         lines.tell_partitions("revoked", partitions)
 
     def _lost(self, _, partitions):
         self.read.clear()
+        self.behind.clear()
         lines.tell_partitions("lost", partitions)
 
     def step(self) -> None:
         """Read what is there, up to a batch, and report it."""
         message = self.consumer.poll(POLL_S)
-        while message is not None and len(self.read) < BATCH:
+        while message is not None:
             if message.error() is None:
                 self.read.append(message)
             else:
                 tell_error(message.error())
-            message = self.consumer.poll(0)
-        if message is not None and message.error() is None:
-            self.read.append(message)
+            message = self.consumer.poll(0) if len(self.read) < BATCH else None
         self.report()
 
     def report(self) -> None:
         read, self.read = self.read, []
-        if not read:
-            return
-        behind = lines.tell_records(
-            [(each.topic(), each.partition(), each.offset(), each.value().decode()) for each in read]
-        )
+        if read:
+            records = [(each.topic(), each.partition(), each.offset(), each.value().decode()) for each in read]
+            for topic, partition, offset in lines.tell_records(records):
+                self.behind[topic, partition] = offset
+        if self.behind:
+            self._commit()
+
+    def _commit(self) -> None:
+        """Commit what was reported. The client rejoins in the background: what it is refused then is tried again."""
+        wanted = [TopicPartition(*partition, offset) for partition, offset in self.behind.items()]
         try:
-            done = self.consumer.commit(offsets=[TopicPartition(*each) for each in behind], asynchronous=False)
+            done = self.consumer.commit(offsets=wanted, asynchronous=False)
         except KafkaException as error:
-            tell_error(error.args[0])
+            if error.args[0].code() not in AMID_A_REBALANCE:
+                self.behind.clear()
+                tell_error(error.args[0])
             return
+        self.behind.clear()
         for each in done:
             if each.error is not None:
                 tell_error(each.error)
@@ -119,7 +130,7 @@ def produce(config: lines.ProducerConfig) -> None:
         producer.poll(0)
     left = producer.flush(PATIENCE_S)
     if failed or left:
-        raise KafkaException(failed[0] if failed else confluent_kafka.KafkaError(confluent_kafka.KafkaError._TIMED_OUT))
+        raise KafkaException(failed[0] if failed else KafkaError(KafkaError._TIMED_OUT))
     lines.tell("produced", count=config.count)
 
 
