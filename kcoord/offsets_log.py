@@ -54,11 +54,8 @@ class OffsetsLog:
         """Return what a reader of the whole log has in the end: the newest value of each key."""
         living: dict[bytes, bytes] = {}
         count = 0
-        position, end = self._partition.log_start_offset, self._partition.high_watermark
-        while position < end:
-            batch = self._partition.read(position, 0, at_least_one=True)
-            if not batch:
-                break  # the topic was made one whose old records are dropped
+        position = self._partition.log_start_offset
+        while batch := self._partition.read(position, 0, at_least_one=True):
             for record in records_of(batch):
                 if record.key is not None:
                     living.pop(record.key, None)
