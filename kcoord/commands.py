@@ -47,6 +47,11 @@ app = App(
     help_format="plaintext",
 )
 
+# Loaded when they are called.
+app.command("kcoord.dump.commands:dump_command", name="dump", help="Print Kafka's frames field by field.")
+app.command("kcoord.dump.commands:record_command", name="record", help="Write what passes a proxy to a file.")
+app.command("kcoord.dump.commands:replay_command", name="replay", help="Play a recorded session; compare the answers.")
+
 
 @app.command(name="serve")
 def serve_command(

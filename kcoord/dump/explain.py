@@ -199,6 +199,19 @@ class Explainer:
         explained.problems += problems
 
 
+def is_request(data: bytes) -> bool:
+    """Whether a whole frame, its size in front, can be read as a request, to its last byte."""
+    cls = REQUESTS.get(int.from_bytes(data[4:6], "big", signed=True))
+    version = int.from_bytes(data[6:8], "big", signed=True)
+    if cls is None or version not in cls.VERSIONS:
+        return False
+    header = trace(_REQUEST_HEADER[request_header_version(cls.API_KEY, version)], data, SIZE)
+    if header.stopped is not None:
+        return False
+    body = trace(struct_cached(cls, version), data, header.end)
+    return body.stopped is None and body.end == len(data)
+
+
 def _with_note(row: Row) -> Row:
     """Say what the number of an error means."""
     if isinstance(row.path[-1], str) and row.path[-1].endswith("error_code") and isinstance(row.value, int):

@@ -40,6 +40,8 @@ class Remark:
     time_ms: float | None = None
     rubbish: bytes = b""
     """The first bytes of what could not be read."""
+    routine: bool = False
+    """Whether it tells of nothing but the usual life of a connection."""
 
 
 class Cutter:
@@ -67,7 +69,6 @@ class Cutter:
             size = int.from_bytes(held[:SIZE], "big", signed=True)
             if not 0 <= size <= self.most:
                 self.broken = f"a frame of {size} bytes cannot be; it would have 0 to {self.most}"
-                del held[KEPT_OF_RUBBISH:]
                 break
             if len(held) < SIZE + size:
                 break
@@ -77,5 +78,5 @@ class Cutter:
 
     @property
     def rest(self) -> bytes:
-        """What is there of a frame that is not complete; of a broken stream, the first bytes of what is no frame."""
+        """What is there of a frame that is not complete; of a broken stream, what came up to then that is no frame."""
         return bytes(self._held)

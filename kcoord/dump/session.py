@@ -32,6 +32,9 @@ MAGIC: Final = b'{"kcoord_session"'
 _LONGEST_LINE: Final = 2 * (MOST + 4) + 1024
 """In bytes: a frame of the largest size in hex, and what stands around it."""
 
+_LATEST: Final = 1e13
+"""In ms from the start: more than any session lasts, and little enough for every calendar."""
+
 
 @dataclass(frozen=True, slots=True)
 class Opened:
@@ -135,8 +138,10 @@ class Session:
 
     def _event(self, line: dict[str, Any]) -> Event:
         ms, connection = line.get("ms"), line.get("connection")
-        if type(ms) not in (int, float) or not 0 <= ms < 1e15 or type(connection) is not int or connection < 1:
-            raise self._bad("it must have ms and connection, numbers that are not negative")
+        if not isinstance(ms, int | float) or not 0 <= ms < _LATEST:
+            raise self._bad("it must have ms, a number of milliseconds")
+        if not isinstance(connection, int) or connection < 1:
+            raise self._bad("it must have connection, a number from 1 on")
         if "frame" in line:
             data = self._bytes(line["frame"])
             if len(data) < 4 or len(data) - 4 != int.from_bytes(data[:4], "big", signed=True):
@@ -179,10 +184,11 @@ def frames_of(session: Session) -> Iterator[Frame | Remark]:
             yield Frame(event.data, event.connection, event.from_client, source, target, time_ms)
         elif isinstance(event, Opened):
             peers[event.connection] = event.peer
-            yield Remark("opened", event.connection, event.peer, session.to, time_ms)
+            yield Remark("opened", event.connection, event.peer, session.to, time_ms, routine=True)
         elif isinstance(event, Closed):
             peers.pop(event.connection, None)
-            yield Remark(f"closed by the {event.by or 'other side'}", event.connection, peer, session.to, time_ms)
+            text = f"closed by the {event.by}" if event.by else "closed"
+            yield Remark(text, event.connection, peer, session.to, time_ms, routine=True)
         else:
             source, target = (session.to, peer) if event.by == "broker" else (peer, session.to)
             yield Remark(event.why, event.connection, source, target, time_ms, event.rubbish)
