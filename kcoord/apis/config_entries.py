@@ -31,6 +31,10 @@ TYPE_IDS = {"boolean": 1, "string": 2, "int": 3, "long": 5, "list": 7}
 """By the name of the type (Apache Kafka `DescribeConfigsResponse.ConfigType`)."""
 
 
+SENSITIVE = frozenset({"store"})
+"""Keys whose values are withheld: the URL of a store may have a password in it."""
+
+
 @dataclass(frozen=True, slots=True)
 class Place:
     """One of the places where a value is looked for, under its name there."""
@@ -49,6 +53,11 @@ class Entry:
     places: tuple[Place, ...]
     type_id: int
     doc: str
+
+    @property
+    def is_sensitive(self) -> bool:
+        """Whether the value is withheld."""
+        return self.name in SENSITIVE
 
     @property
     def source(self) -> Source:
@@ -70,18 +79,19 @@ def topic_entries(config: Config, own: Mapping[str, str]) -> Iterator[Entry]:
 def broker_entries(config: Config) -> Iterator[Entry]:
     """Tell the settings of this broker, under each of their names."""
     for key, setting in SETTINGS.items():
-        value = shown(getattr(config, setting.attribute))
+        value = None if key in SENSITIVE else shown(getattr(config, setting.attribute))
         yield Entry(key, value, places_of(setting, config), TYPE_IDS[setting.type_name], setting.doc)
 
 
 def places_of(setting: Setting, config: Config) -> tuple[Place, ...]:
     """Return where a broker's setting has a value, in the order in which that is looked for."""
-    places = []
+    found = []
     if config.is_set(setting.attribute):
-        places.append(Place(setting.key, shown(getattr(config, setting.attribute)), Source.BROKER))
+        found.append((getattr(config, setting.attribute), Source.BROKER))
     if setting.default is not None:
-        places.append(Place(setting.key, shown(setting.default), Source.DEFAULT))
-    return tuple(places)
+        found.append((setting.default, Source.DEFAULT))
+    withheld = setting.key in SENSITIVE
+    return tuple(Place(setting.key, None if withheld else shown(value), source) for value, source in found)
 
 
 def broker_value(config: Config, setting: TopicSetting) -> str | None:

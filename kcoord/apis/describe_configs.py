@@ -95,6 +95,7 @@ def told(
         value=entry.value,
         read_only=resource.resource_type == ResourceType.BROKER,
         config_source=entry.source,
+        is_sensitive=entry.is_sensitive,
         config_type=entry.type_id,
         documentation=entry.doc if request.include_documentation else None,
     )

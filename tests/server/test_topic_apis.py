@@ -257,6 +257,13 @@ async def test_all_settings_of_the_broker_are_told_and_read_only(autojump_clock,
     assert told["listeners"].value == ""
 
 
+async def test_the_url_of_the_store_is_withheld(autojump_clock, server):
+    """It may have a password in it."""
+    told = await described(server, BROKER, "1", include_synonyms=True)
+    assert (told["store"].value, [each.value for each in told["store"].synonyms]) == (None, [None])
+    assert {key for key, each in told.items() if each.is_sensitive} == {"store"}
+
+
 @pytest.mark.parametrize("key", [*sorted(NOT_HONOURED)[:3], "segment.ms"])
 async def test_what_is_not_honoured_is_refused_by_name(autojump_clock, server, key):
     sentence = f"{key} is a setting of Kafka's topics that kcoord does not honour"
