@@ -37,6 +37,7 @@ def keyed_batch(
     *,
     base_offset: int,
     leader_epoch: int,
+    base_sequence: int = -1,
     log_append_time: bool = False,
 ) -> bytes:
     """Write a batch of keys and values, at least one, without headers, all of the same time (ms).
@@ -63,7 +64,7 @@ def keyed_batch(
     body = b"".join(parts)
     header = _HEADER.pack(
         base_offset, HEADER_SIZE - _LENGTH_END + size, leader_epoch, _MAGIC, 0,
-        _APPEND_TIME_BIT if log_append_time else 0, len(rows) - 1, timestamp, timestamp, -1, -1, -1, len(rows),
+        _APPEND_TIME_BIT if log_append_time else 0, len(rows) - 1, timestamp, timestamp, -1, -1, base_sequence, len(rows),
     )  # fmt: skip
     crc = crc32c(body, crc32c(header[_CRC_START:]))
     return b"".join((header[:_CRC_OFFSET], _UINT32.pack(crc), header[_CRC_START:], body))

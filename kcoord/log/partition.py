@@ -149,6 +149,7 @@ class Partition:
             now_ms,
             base_offset=self.high_watermark,
             leader_epoch=self.leader_epoch,
+            base_sequence=0,  # as Kafka's coordinator has it, which is no producer (`MemoryRecords.builder`)
             log_append_time=append_time,
         )
         return self._place(batch, now_ms if append_time else NO_TIMESTAMP, now_ms)

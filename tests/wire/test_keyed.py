@@ -17,6 +17,7 @@ large = st.one_of(st.none(), st.binary(max_size=300), st.sampled_from([b"x" * 63
     timestamp=st.integers(-1, 2**62),
     base_offset=st.integers(0, 2**62),
     leader_epoch=st.integers(-1, 2**31 - 1),
+    base_sequence=st.integers(-1, 2**31 - 1),
     log_append_time=st.booleans(),
 )
 def test_a_batch_of_rows_is_the_batch_that_is_built_of_records(rows, timestamp, **where):
