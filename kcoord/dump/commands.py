@@ -4,21 +4,30 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, BinaryIO
 
 import trio
 from cyclopts import Parameter
 
 from kcoord.config import Address, printable
 from kcoord.dump import sources
+from kcoord.dump.compare import Finding
 from kcoord.dump.frames import BadInput, Frame, Remark
 from kcoord.dump.names import keys_of, kind_of_answer
 from kcoord.dump.proxy import CannotProxy, Proxy
+from kcoord.dump.replay import Replay
+from kcoord.dump.session import Session
+from kcoord.dump.show import finding_as_text
 from kcoord.dump.taps import Printer, PrintingTap, RecordingTap, Tap
 
 STDIN = "-"
+DIFFERENT = 1
+"""The exit status of a replay whose answers differ."""
+LONGEST_PATIENCE = 86_400.0
+"""In seconds."""
 
 
 def dump_command(
@@ -156,6 +165,62 @@ def record_command(
         raise BadInput(f"cannot write {file}: {error.strerror}") from None
 
 
+def replay_command(
+    file: Annotated[str, Parameter(allow_leading_hyphen=True)],
+    to: str,
+    /,
+    *,
+    patience: Annotated[float, Parameter(name="--patience")] = 30.0,
+    pace: Annotated[bool, Parameter(name="--pace", negative=())] = False,
+    ignore: Annotated[str, Parameter(name="--ignore")] = "",
+) -> None:
+    """Play the requests of a session against another broker, and print in what its answers differ.
+
+    FILE is a session of kcoord record, TO the HOST:PORT of the broker. There are as many connections as were
+    recorded, and everything happens in the recorded order: where an answer was recorded before a request, it is
+    waited for first. Pauses are left out, unless --pace asks for them.
+
+    What the broker makes up is learned from its answers and put into later requests: member ids, generations,
+    topic ids, producer ids, fetch sessions, ids of nodes and of the cluster. Such ids are not compared, only
+    whether they are the same where they were the same. Not compared are times, hosts, ports and the order of
+    what has names. Metadata and assignments that members give each other are sent as recorded.
+
+    For each field that differs it prints a line; exit status 1 if there are any, 0 if there are none. Where a
+    connection cannot go on, because an answer does not come, that counts as one, and the rest of that connection
+    is not played.
+
+    Parameters
+    ----------
+    file
+        The session; "-" is standard input.
+    to
+        HOST:PORT of the broker.
+    patience
+        Seconds to wait for an answer.
+    pace
+        Send no request sooner after the start than it was recorded.
+    ignore
+        Names of fields that are not compared, with commas between.
+
+    """
+    target = _address("TO", to)
+    if not 0 < patience < LONGEST_PATIENCE:
+        raise BadInput(f"--patience is {patience}: it must be a number of seconds, above 0")
+    _let_through_any_text()
+
+    def found(finding: Finding) -> None:
+        _print_flushed(finding_as_text(finding) + "\n")
+
+    with _reading(file) as stream:
+        session = Session(stream, _named(file))
+        ignored = [each.strip() for each in ignore.split(",") if each.strip()]
+        replay = Replay(target, found, patience=patience, pace=pace, ignored=ignored)
+        count = _run(partial(replay.run, session.events()))
+    _print_flushed(f"{count.requests} requests, {count.answers} answers, {count.findings} differences\n")
+    if count.findings:
+        sys.exit(DIFFERENT)
+
+
 def _run_proxy(listen: Address, to: Address, tap: Tap, *, rewrite: bool) -> None:
     """Run a proxy until a signal. Raises BadInput, and what the tap raises of OSError and BadInput."""
 
@@ -196,12 +261,23 @@ def _address(flag: str, text: str | None) -> Address:
 
 def _frames(file: str, port: int | None, *, answers: bool) -> Iterator[Frame | Remark]:
     """Read a file. Raises BadInput."""
-    name = "standard input" if file == STDIN else file
+    with _reading(file) as stream:
+        yield from sources.read(stream, _named(file), port=port, answers=answers)
+
+
+@contextmanager
+def _reading(file: str) -> Iterator[BinaryIO]:
+    """Open a file, or standard input. Raises BadInput, and so does reading from it."""
     try:
-        with sys.stdin.buffer if file == STDIN else open(file, "rb") as stream:
-            yield from sources.read(stream, name, port=port, answers=answers)
+        stream = sys.stdin.buffer if file == STDIN else Path(file).open("rb")
     except OSError as error:
-        raise BadInput(f"cannot read {name}: {error.strerror}") from None
+        raise BadInput(f"cannot read {file}: {error.strerror}") from None
+    with stream:
+        yield sources.checked(stream, _named(file))
+
+
+def _named(file: str) -> str:
+    return "standard input" if file == STDIN else file
 
 
 def _let_through_any_text() -> None:
@@ -217,7 +293,3 @@ def _print_flushed(text: str) -> None:
 
 def _say(sentence: str) -> None:
     print(printable(f"kcoord: {sentence}"), file=sys.stderr, flush=True)
-
-
-def replay_command() -> None:
-    """TODO."""

@@ -7,14 +7,17 @@ import math
 import uuid
 from typing import Any, Final
 
+from kcoord.dump.compare import Finding
 from kcoord.dump.explain import Explained
 from kcoord.dump.frames import Frame, Remark
 from kcoord.dump.inside import Kind, Problem, Row
+from wire.errors import ErrorCode
 
 SHORT: Final = 64
 """Bytes of a value, or of what could not be read, that the text form shows unless it is to show all."""
 _WIDEST_NAME: Final = 44
 _OFFSET_WIDTH: Final = 6
+_ERRORS: Final = {each.value: each.name for each in ErrorCode}
 
 
 def as_text(number: int, explained: Explained, *, whole: bool = False) -> str:
@@ -81,6 +84,28 @@ def remark_as_json(remark: Remark) -> str:
             "rubbish": remark.rubbish.hex(),
         }
     )
+
+
+def finding_as_text(finding: Finding) -> str:
+    """Write what was not as recorded as one line."""
+    words = f"connection {finding.connection}"
+    if finding.asked is not None:
+        words += f", {finding.asked}"
+    if finding.difference is None:
+        return f"{words}: {finding.text}"
+    path, old, new = finding.difference.path, finding.difference.recorded, finding.difference.now
+    name = next((each for each in reversed(path) if isinstance(each, str)), "")
+    return f"{words}: {path_text(path) or 'the whole answer'} was {_compared(name, old)}, is {_compared(name, new)}"
+
+
+def _compared(name: str, value: Any) -> str:
+    if name.endswith("error_code") and isinstance(value, int) and value in _ERRORS:
+        return f"{value} {_ERRORS[value]}"
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{key} {_compared(key, each)}" for key, each in value.items()) + "}"
+    if isinstance(value, list):
+        return "[" + ", ".join(_compared("", each) for each in value) + "]"
+    return _scalar(value, whole=False, text=True)
 
 
 def path_text(path: tuple[str | int, ...]) -> str:

@@ -37,6 +37,31 @@ class _Again(io.RawIOBase):
         return len(data)
 
 
+class _Checked(io.RawIOBase):
+    """A file whose errors are BadInput."""
+
+    def __init__(self, file: BinaryIO, name: str) -> None:
+        super().__init__()
+        self._file = file
+        self._name = name
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: "memoryview[int]") -> int:  # type: ignore[override]
+        try:
+            data = self._file.read(len(buffer))
+        except OSError as error:
+            raise BadInput(f"cannot read {self._name}: {error.strerror}") from None
+        buffer[: len(data)] = data
+        return len(data)
+
+
+def checked(file: BinaryIO, name: str) -> BinaryIO:
+    """Return a file that reads the same bytes, and raises BadInput where `file` raises OSError."""
+    return io.BufferedReader(_Checked(file, name), _CHUNK)
+
+
 def read(
     file: BinaryIO, name: str, *, port: int | None = None, answers: bool = False, most: int = MOST
 ) -> Iterator[Frame | Remark]:
@@ -51,7 +76,6 @@ def read(
 
     Raises:
         BadInput: It has none of the forms, or stops making sense; what comes before that has been yielded then.
-        OSError: It cannot be read.
 
     """
     head = file.read(_HEAD)

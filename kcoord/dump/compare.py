@@ -1,0 +1,176 @@
+"""Two answers to the same request, one recorded and one of now: in which fields they differ.
+
+Not compared are times, hosts, ports, sizes of disks, and what follows from them; ids only agree or do not
+(`kcoord.dump.learning`). The order of a list does not count where its elements have names of their own, because
+Kafka's comes from hash tables.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Final
+
+from kcoord.dump.learning import KINDS, Ids, is_id, kind_of
+from kcoord.dump.names import api_name
+
+MASKED: Final = frozenset(
+    {
+        "base_timestamp",
+        "client_host",
+        "commit_timestamp",
+        "crc",
+        "finalized_features_epoch",
+        "host",
+        "log_append_time_ms",
+        "log_dir",
+        "max_timestamp",
+        "port",
+        "throttle_time_ms",
+        "timestamp",
+        "total_bytes",
+        "usable_bytes",
+    }
+)
+"""Fields that are not compared, only whether they are there: -1, "" and null mean that they are not."""
+_NEVER: Final = frozenset({"throttle_time_ms", "crc"})
+"""Fields that are not compared at all: there is no meaning in their being 0."""
+_ABSENT: Final = (None, "", -1)
+_NAMES: Final = (
+    "member_id", "api_key", "topic_id", "topic_name", "topic", "name", "group_id", "key", "partition_index",
+    "partition", "index", "node_id", "broker_id", "resource_name", "log_dir",
+)  # fmt: skip
+"""Fields by which the elements of a list are told apart, the first that all of them have, each its own."""
+_FIRST: Final = "member_id"
+"""Learned before the rest: what else names members, as `leader` does, is held against it."""
+
+Path = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """What stands for an element that one of the two answers lacks."""
+
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """A field, and its value in both answers. Elements of lists have the index that they have in the recorded one."""
+
+    path: Path
+    recorded: Any
+    now: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A request that waits for its answer."""
+
+    key: int
+    version: int
+    correlation_id: int
+    group: str = ""
+
+    def __str__(self) -> str:
+        return f"{api_name(self.key)} v{self.version}, correlation id {self.correlation_id}"
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """Something that was not as recorded: on which connection, after which request, and what."""
+
+    connection: int
+    asked: Question | None
+    text: str = ""
+    difference: Difference | None = None
+
+
+class Comparison:
+    """Compares answers, one after the other; `ids` is what is known and what is learned, `ignored` names fields."""
+
+    def __init__(self, ids: Ids, ignored: Iterable[str] = ()) -> None:
+        self._ids = ids
+        self._ignored = frozenset(ignored)
+
+    def differences(self, recorded: Any, now: Any, group: str = "") -> list[Difference]:
+        """Compare two answers as `plain` lays them out; `group` is the one that the request was about."""
+        found: list[Difference] = []
+        self._compare(found, (), "", recorded, now, group)
+        return found
+
+    def _compare(self, found: list[Difference], path: Path, name: str, recorded: Any, now: Any, group: str) -> None:
+        if name in self._ignored:
+            return
+        if isinstance(recorded, dict) and isinstance(now, dict):
+            self._compare_dicts(found, path, recorded, now, group)
+        elif isinstance(recorded, list) and isinstance(now, list):
+            self._compare_lists(found, path, name, recorded, now, group)
+        elif not self._same(name, recorded, now, group):
+            found.append(Difference(path, recorded, now))
+
+    def _compare_dicts(
+        self, found: list[Difference], path: Path, recorded: dict[str, Any], now: dict[str, Any], group: str
+    ) -> None:
+        named = recorded.get("group_id")
+        group = named if isinstance(named, str) and named else group
+        for name in sorted({**recorded, **now}, key=lambda each: each != _FIRST):
+            values = recorded.get(name, Absent()), now.get(name, Absent())
+            self._compare(found, (*path, name), name, *values, group)
+
+    def _compare_lists(
+        self, found: list[Difference], path: Path, name: str, recorded: list[Any], now: list[Any], group: str
+    ) -> None:
+        for index, (old, new) in enumerate(self._paired(recorded, now, group)):
+            self._compare(found, (*path, index), name, old, new, group)
+
+    def _paired(self, recorded: list[Any], now: list[Any], group: str) -> list[tuple[Any, Any]]:
+        """Return which elements belong together; those of now that belong to none come last."""
+        key = _key(recorded, now)
+        if key is None:
+            length = max(len(recorded), len(now))
+            return list(zip(_filled(recorded, length), _filled(now, length), strict=True))
+        kind = kind_of(key, group)
+        rest = {each[key]: each for each in now}
+        names = [each[key] if kind is None else self._ids.now(kind, each[key]) for each in recorded]
+        pairs = [(old, rest.pop(name, Absent())) for old, name in zip(recorded, names, strict=True)]
+        if kind is not None:
+            # Neither has been seen: the first of them that is left is as good as any other.
+            fresh = iter([name for name in rest if is_id(kind, name) and not self._ids.is_taken(kind, name)])
+            for index, (old, new) in enumerate(pairs):
+                if isinstance(new, Absent) and not self._ids.knows(kind, old[key]):
+                    name = next(fresh, None)
+                    if name is None:
+                        break
+                    pairs[index] = (old, rest.pop(name))
+        return pairs + [(Absent(), each) for each in rest.values()]
+
+    def _same(self, name: str, recorded: Any, now: Any, group: str) -> bool:
+        if isinstance(recorded, Absent) or isinstance(now, Absent):
+            return False
+        if name in _NEVER:
+            return True
+        if name in MASKED:
+            return (recorded in _ABSENT) == (now in _ABSENT)
+        kind = kind_of(name, group)
+        if kind is not None:
+            return self._ids.agree(kind, recorded, now)
+        if isinstance(recorded, str) and isinstance(now, str):
+            return recorded == now or self._ids.text(recorded) == now
+        return bool(recorded == now)
+
+
+def _key(recorded: list[Any], now: list[Any]) -> str | None:
+    """Return the field by which all elements of both lists are told apart, if there is one."""
+    both = [*recorded, *now]
+    if not all(isinstance(each, dict) for each in both):
+        return None
+    for name in _NAMES:
+        if all(isinstance(each.get(name), (str, int)) or (name in KINDS and each.get(name)) for each in both) and (
+            len({each[name] for each in recorded}) == len(recorded) and len({each[name] for each in now}) == len(now)
+        ):
+            return name
+    return None
+
+
+def _filled(items: list[Any], length: int) -> list[Any]:
+    return items + [Absent()] * (length - len(items))
