@@ -16,7 +16,8 @@ CODECS = ("gzip", "snappy", "lz4", "zstd")
 
 @dataclass(frozen=True)
 class Client:
-    """A client library and its driver. `can` are the roles and the operator's commands that it really has.
+    """A client library and its driver. `can` are the roles and the operator's commands that it really has,
+    "static" members, subscription by "pattern", and an "idempotent" producer.
 
     `commits` is "reported" unless the client commits by itself, so that the driver cannot say when. `codecs` are the
     compressions that it produces and reads.
