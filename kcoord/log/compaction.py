@@ -23,10 +23,9 @@ from typing import Final
 
 from kcoord.log.batches import Batch
 from kcoord.log.partition import Partition
+from kcoord.log.topic_config import COMPACT
 from wire.keyed import Entry, entries, with_fewer
 from wire.records import read_header, unpack
-
-COMPACT: Final = "compact"
 
 FLOOR: Final = 1024 * 1024
 """Bytes that must be dirty before it is worth looking: a log of less than that is never compacted."""

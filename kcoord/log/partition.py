@@ -11,7 +11,7 @@ from typing import Final
 from kcoord.log.batches import Batch, Batches
 from kcoord.log.memory import LogMemory
 from kcoord.log.producers import Producers
-from kcoord.log.topic_config import LOG_APPEND_TIME, TopicConfig
+from kcoord.log.topic_config import COMPACT, DELETE, LOG_APPEND_TIME, TopicConfig
 from kcoord.log.validation import Checked, Refused, check_batch, only_batch
 from wire.errors import ErrorCode
 from wire.keyed import keyed_batch
@@ -22,7 +22,6 @@ __all__ = ["Appended", "Batch", "Found", "Partition", "Refused"]
 
 HIGH_WATERMARK: Final = -1
 """What stands for the end of the log where a new start is asked for (Apache Kafka `DeleteRecordsRequest`)."""
-DELETE: Final = "delete"
 
 _TOLD_WITHOUT_START: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.CORRUPT_MESSAGE})
 """Refusals with which Kafka does not tell the log start offset (`ReplicaManager.appendRecordsToLeader`)."""
@@ -212,7 +211,7 @@ class Partition:
         Raises Refused: POLICY_VIOLATION if the topic is compacted and nothing else, OFFSET_OUT_OF_RANGE
         (Apache Kafka `Partition.deleteRecordsOnLeader`).
         """
-        if DELETE not in self.config.cleanup_policy:
+        if self.config.cleanup_policy == {COMPACT}:
             raise Refused(ErrorCode.POLICY_VIOLATION, reason="records of a topic that is only compacted stay")
         target = self.high_watermark if offset == HIGH_WATERMARK else offset
         if not 0 <= target <= self.high_watermark:

@@ -19,7 +19,8 @@ INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 JAVA_BLANKS = "".join(map(chr, range(0x21)))
 """What Kafka takes off both ends of a value (Apache Kafka `ConfigDef.parseType`, Java's `String.trim`)."""
 
-POLICIES = ("compact", "delete")
+COMPACT, DELETE = "compact", "delete"
+POLICIES = (COMPACT, DELETE)
 CREATE_TIME, LOG_APPEND_TIME = "CreateTime", "LogAppendTime"
 TIMESTAMP_TYPES = (CREATE_TIME, LOG_APPEND_TIME)
 PRODUCER = "producer"

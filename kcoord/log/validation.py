@@ -14,7 +14,7 @@ import struct
 from dataclasses import dataclass
 from typing import Final
 
-from kcoord.log.topic_config import LOG_APPEND_TIME, TopicConfig
+from kcoord.log.topic_config import COMPACT, LOG_APPEND_TIME, TopicConfig
 from wire.errors import CorruptRecords, ErrorCode, TooManyRecords
 from wire.records import (
     HEADER_SIZE,
@@ -36,7 +36,6 @@ ZSTD_SINCE: Final = 7
 MOST_RECORDS: Final = 1_000_000
 """Of one batch: looking at each of them keeps everybody else waiting. No producer fills a batch with so many."""
 NO_OFFSET: Final = -1
-COMPACT: Final = "compact"
 
 _FRONT: Final = struct.Struct(">8xi4xb")
 """What all formats of batches begin with: offset, length, something of four bytes, magic."""

@@ -254,6 +254,13 @@ def test_records_of_a_topic_that_is_only_compacted_are_not_deleted():
     assert log.log_start_offset == 0
 
 
+def test_records_of_a_topic_that_is_neither_compacted_nor_cut_are_deleted_on_demand():
+    log = partition(cleanup_policy=frozenset())
+    fill(log, (0, 0))
+    assert log.keep_to_limits(NOW * 2) == 0
+    assert log.delete_before(1) == 1
+
+
 def test_old_batches_go():
     log = partition(retention_ms=1000)
     fill(log, (0,), (10, 500), (2000,), (0,))
