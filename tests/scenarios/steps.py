@@ -1,108 +1,37 @@
-"""Steps that many scenarios share: refusals, time, heartbeats in the background."""
+"""Steps that many scenarios share; those that rules share, too, are `kcoord.check.steps`."""
 
 import os
-from collections import defaultdict
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
 
 import pytest
-import trio
 
-from tests.scenarios.harness import Member, World
-from wire.errors import ErrorCode
+from kcoord.check.steps import (
+    Stopwatch,
+    assert_refused,
+    assert_sync_refused,
+    beating,
+    generation_of_next,
+    start_in_order,
+    state_of,
+)
+from tests.scenarios.harness import World
 
 LONG = "SCENARIOS_LONG"
 """Set this variable to run what takes more than a minute against a foreign broker, too."""
-
-
-def assert_refused(answer: Any, error: ErrorCode, member_id: str, version: int = 9) -> None:
-    """Check a JoinGroup answer that is an error: the error, the member id, and that all else is at its default."""
-    assert ErrorCode(answer.error_code) is error
-    assert answer.member_id == member_id
-    assert answer.generation_id == -1
-    assert answer.leader == ""
-    assert answer.members == []
-    assert answer.protocol_name == (None if version >= 7 else "")
-    assert answer.protocol_type is None
-    assert not answer.skip_assignment
-
-
-def assert_sync_refused(answer: Any, error: ErrorCode) -> None:
-    """Check a SyncGroup answer that is an error."""
-    assert ErrorCode(answer.error_code) is error
-    assert answer.assignment == b""
-    assert answer.protocol_type is None
-    assert answer.protocol_name is None
-
-
-class Stopwatch:
-    """Measures what the world's clock says since it was made.
-
-    In this process a timer fires at its moment, so 50 ms are enough. A foreign broker writes before it answers, and
-    shares its machine: there a second is allowed. Too early is never allowed.
-    """
-
-    def __init__(self, world: World) -> None:
-        self.start = trio.current_time()
-        self.tolerance = 0.05 if world.external is None else 1.0
-
-    @property
-    def seconds(self) -> float:
-        """The time since the start."""
-        return trio.current_time() - self.start
-
-    def shows(self, seconds: float) -> bool:
-        """Whether so many seconds have gone by, and hardly more."""
-        return seconds - 0.01 <= self.seconds <= seconds + self.tolerance
-
-    async def until(self, seconds: float) -> None:
-        """Wait until so many seconds have gone by."""
-        await trio.sleep(max(0, self.start + seconds - trio.current_time()))
-
-
-@asynccontextmanager
-async def beating(world: World, *members: Member, every: float = 1.0) -> AsyncIterator[dict[str, set[ErrorCode]]]:
-    """Heartbeat for these members on a connection of its own, with what each knows at the time.
-
-    Yields the errors that each was told so far.
-    """
-    client = await world.client("heart")
-    told: defaultdict[str, set[ErrorCode]] = defaultdict(set)
-
-    async def beat() -> None:
-        while True:
-            for member in members:
-                error = await client.heartbeat(member.group, member.generation, member.id, instance=member.instance)
-                told[member.id].add(error)
-            await trio.sleep(every)
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(beat)
-        yield told
-        nursery.cancel_scope.cancel()
-
-
-async def start_in_order(*members: Member, version: int = 9) -> None:
-    """Send each one's JoinGroup once the one before is held, so that the first leads a new group."""
-    for member in members:
-        call = await member.start_join(version=version)
-        assert await call.parked()
-
-
-async def state_of(world: World, group: str) -> str:
-    """The group's state as DescribeGroups tells it."""
-    return (await (await world.client()).describe(group)).group_state
-
-
-async def generation_of_next(world: World, group: str, **what: Any) -> int:
-    """Join as somebody new and return the generation that makes; every other member must be gone or come, too."""
-    member = await world.member(group, **what)
-    await member.start_join()
-    return (await member.finish_join()).generation_id
 
 
 def skip_if_long(world: World, seconds: float) -> None:
     """Skip against a foreign broker what takes more than a minute there."""
     if world.external is not None and seconds > 60 and LONG not in os.environ:
         pytest.skip(f"takes {seconds:.0f} s in real time; set {LONG} to run it")
+
+
+__all__ = [
+    "Stopwatch",
+    "assert_refused",
+    "assert_sync_refused",
+    "beating",
+    "generation_of_next",
+    "skip_if_long",
+    "start_in_order",
+    "state_of",
+]

@@ -1,0 +1,59 @@
+"""The names that rules use at a broker which is not theirs: topics that were made for them, and names of their own."""
+
+from dataclasses import dataclass, field
+from uuid import uuid4
+
+from kcoord.check.outcome import NotApplicable
+
+SHARED = {"t": 3, "u": 3, "wide": 1000}
+"""The topics that rules share, and how many partitions each has. Nobody writes records to them."""
+
+
+@dataclass
+class Names:
+    """What one run of one rule calls its topics and groups.
+
+    `prefix` begins all of them. `shared` are the names of the shared topics; what it lacks was not made, and `lacking`
+    says why. `groups` and `topics` remember every name that was given out, in order, for whoever cleans up.
+    """
+
+    prefix: str = ""
+    shared: dict[str, str] = field(default_factory=lambda: {name: name for name in SHARED})
+    lacking: str = "the shared topics were not made"
+    groups: list[str] = field(default_factory=list)
+    topics: list[str] = field(default_factory=list)
+
+    @property
+    def t(self) -> str:
+        """A topic of 3 partitions. Raises NotApplicable if it could not be made."""
+        return self._shared("t")
+
+    @property
+    def u(self) -> str:
+        """Another topic of 3 partitions. Raises NotApplicable if it could not be made."""
+        return self._shared("u")
+
+    @property
+    def wide(self) -> str:
+        """A topic of 1000 partitions. Raises NotApplicable if it could not be made; a rule has to ask for it."""
+        return self._shared("wide")
+
+    @property
+    def subscribed(self) -> str:
+        """What members subscribe to who do not care: t, whether it exists or not."""
+        return self.shared.get("t", f"{self.prefix}t")
+
+    def group(self, stem: str = "g") -> str:
+        """Return a group id that nobody has used."""
+        self.groups.append(f"{self.prefix}{stem}-{uuid4()}")
+        return self.groups[-1]
+
+    def topic(self, stem: str = "new") -> str:
+        """Return a topic's name that nobody has used; if a topic of that name is made, it is removed in the end."""
+        self.topics.append(f"{self.prefix}{stem}-{uuid4().hex}")
+        return self.topics[-1]
+
+    def _shared(self, name: str) -> str:
+        if name not in self.shared:
+            raise NotApplicable(self.lacking)
+        return self.shared[name]

@@ -1,0 +1,110 @@
+"""What came of the rules."""
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from kcoord.check.failure import Failure
+from kcoord.check.rule import Case, Rule
+from kcoord.check.transcript import Shown
+
+
+class Verdict(StrEnum):
+    """What came of a rule, or of one of its cases."""
+
+    KEPT = "kept"
+    BROKEN = "broken"
+    NOT_APPLICABLE = "not applicable"
+
+
+@dataclass(frozen=True)
+class Run:
+    """What came of one case, run once. `beside` is how many others ran at the same time, at most."""
+
+    verdict: Verdict
+    seconds: float
+    why: str = ""
+    """Why it does not apply."""
+    failure: Failure | None = None
+    transcript: tuple[Shown, ...] = ()
+    beside: int = 0
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """What came of one case. `before` is what came of it first, if it was broken then and was run once more."""
+
+    case: Case
+    run: Run
+    before: Run | None = None
+
+    @property
+    def verdict(self) -> Verdict:
+        """What came of it in the end."""
+        return self.run.verdict
+
+
+@dataclass(frozen=True)
+class RuleResult:
+    """What came of a rule: broken if one of its cases is, and not applicable only if none of them is anything else."""
+
+    rule: Rule
+    cases: tuple[CaseResult, ...]
+    why: str = ""
+    """Why it does not apply, if none of its cases was run."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """What came of it."""
+        verdicts = {case.verdict for case in self.cases}
+        for verdict in (Verdict.BROKEN, Verdict.KEPT):
+            if verdict in verdicts:
+                return verdict
+        return Verdict.NOT_APPLICABLE
+
+    @property
+    def reason(self) -> str:
+        """Why it does not apply; empty if it does."""
+        if self.verdict is not Verdict.NOT_APPLICABLE:
+            return ""
+        return self.why or "; ".join(dict.fromkeys(case.run.why for case in self.cases))
+
+    @property
+    def unsteady(self) -> bool:
+        """Whether one of its cases was broken at first, and kept when it was run once more."""
+        return any(case.before is not None and case.verdict is Verdict.KEPT for case in self.cases)
+
+    @property
+    def seconds(self) -> float:
+        """How long its cases took, one after the other."""
+        return sum(case.run.seconds for case in self.cases)
+
+
+@dataclass(frozen=True)
+class Report:
+    """What came of a run. Times are in seconds, `began` is since the epoch."""
+
+    address: str
+    run_id: str
+    began: float
+    seconds: float
+    results: tuple[RuleResult, ...]
+    notes: tuple[str, ...] = ()
+    """What else is worth knowing about the broker, and what could not be cleaned up."""
+    version: str = ""
+    """Of kcoord."""
+
+    def count(self, verdict: Verdict) -> int:
+        """Return how many rules have a verdict."""
+        return sum(result.verdict is verdict for result in self.results)
+
+
+@dataclass
+class Progress:
+    """How far a run is, for whoever shows it."""
+
+    total: int = 0
+    done: int = 0
+    broken: int = 0
+    running: dict[str, float] = field(default_factory=dict)
+    """What is running, and since when."""
+    phase: str = ""

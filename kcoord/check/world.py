@@ -1,0 +1,159 @@
+"""Where a rule runs: connections to a broker, and the situations that scripts start from."""
+
+import contextlib
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any
+
+import trio
+
+from kcoord.check.member import Member, settle
+from kcoord.check.names import Names
+from kcoord.check.outcome import NotApplicable, fail
+from kcoord.check.probe import Client, Offers, offered
+from kcoord.check.transcript import Transcript
+from wire.messages import ListGroupsRequest
+from wire.schema import Message
+
+Opener = Callable[[], Awaitable[trio.abc.Stream]]
+"""Opens a connection to the broker. Raises OSError."""
+
+
+class World:
+    """A broker, as one run of one rule has it.
+
+    `offers` are the versions that the broker offers; if None, all that are asked for. `exact` is for a broker in this
+    process under virtual time: there a timer fires at its moment, and nothing but waiting takes any time.
+    """
+
+    def __init__(
+        self,
+        opener: Opener,
+        names: Names | None = None,
+        *,
+        offers: Offers | None = None,
+        exact: bool = False,
+        transcript: Transcript | None = None,
+    ) -> None:
+        self.names = Names() if names is None else names
+        self.offers = offers
+        self.exact = exact
+        self._opener = opener
+        self._transcript = transcript
+        self._closing = contextlib.AsyncExitStack()
+
+    @property
+    def t(self) -> str:
+        """The name of a topic of 3 partitions."""
+        return self.names.t
+
+    @property
+    def u(self) -> str:
+        """The name of another topic of 3 partitions."""
+        return self.names.u
+
+    @property
+    def wide(self) -> str:
+        """The name of a topic of 1000 partitions, for rules that say `topics=("wide",)`."""
+        return self.names.wide
+
+    def group(self, stem: str = "g") -> str:
+        """Return a group id that nobody has used; the group is removed in the end."""
+        return self.names.group(stem)
+
+    def topic(self, stem: str = "new") -> str:
+        """Return a topic's name that nobody has used; if the topic is made, it is removed in the end."""
+        return self.names.topic(stem)
+
+    async def take_group(self, group_id: str) -> str:
+        """Return a group id that cannot be made up, as "" is; the group is removed in the end.
+
+        Raises NotApplicable if there is such a group already: it is somebody's.
+        """
+        async with await self.client() as client:
+            answer = await client.call(ListGroupsRequest())
+        if group_id in (one.group_id for one in answer.groups):
+            raise NotApplicable(f"there is a group {group_id!r} at this broker, which is somebody's")
+        self.names.groups.append(group_id)
+        return group_id
+
+    def offered(self, cls: type[Message], versions: Iterable[int] | None = None) -> list[int]:
+        """Return those versions of a request that the broker offers, in the order given, by default all of them.
+
+        Raises NotApplicable if it offers none of them.
+        """
+        theirs = offered(self.offers, cls)
+        both = [version for version in (theirs if versions is None else versions) if version in theirs]
+        if not both:
+            name = cls.__name__.removesuffix("Request")
+            raise NotApplicable(f"of {name} only versions {theirs.lowest} to {theirs.highest} are advertised")
+        return both
+
+    async def client(self, client_id: str | None = "client") -> Client:
+        """Open a connection; the world closes it in the end. Raises OSError."""
+        stream = await self._opener()
+        line = None if self._transcript is None else self._transcript.connection()
+        client = Client(stream, client_id, self.names, self.offers, line)
+        self._closing.push_async_callback(client.aclose)
+        return client
+
+    async def member(self, group: str, *, client_id: str = "client", **what: Any) -> Member:
+        """A member-to-be on a connection of its own."""
+        return Member(await self.client(client_id), group, **what)
+
+    async def aclose(self) -> None:
+        """Close what is open."""
+        await self._closing.aclose()
+
+    # --- the situations that scenarios start from ---
+
+    async def completing(
+        self, group: str, *instances: str | None, version: int | None = None, **what: Any
+    ) -> list[Member]:
+        """So many members (static where an instance id is given) in CompletingRebalance, the leader first.
+
+        They come together in the initial rebalance, so the generation is 1.
+        """
+        members = [await self.member(group, instance=instance, **what) for instance in instances]
+        for member in members:
+            await member.start_join(version=version)
+        for member in members:
+            await member.finish_join()
+        return sorted(members, key=lambda member: not member.leads)
+
+    async def stable(self, group: str, *instances: str | None, version: int | None = None, **what: Any) -> list[Member]:
+        """The same, synced: each one's assignment is b"for " and its id."""
+        members = await self.completing(group, *instances, version=version, **what)
+        await settle(members)
+        return members
+
+    async def stable1(self, group: str, **what: Any) -> Member:
+        """STABLE1: one dynamic member."""
+        return (await self.stable(group, None, **what))[0]
+
+    async def stable2(self, group: str, **what: Any) -> tuple[Member, Member]:
+        """STABLE2: dynamic leader and follower."""
+        first, second = await self.stable(group, None, None, **what)
+        return first, second
+
+    async def static2(self, group: str, **what: Any) -> tuple[Member, Member]:
+        """STATIC2: static members, the leader first. Their instance ids are i1 (leader) and i2."""
+        leader = await self.member(group, instance="i1", **what)
+        # A broker with several threads may read two connections in any order.
+        assert await (await leader.start_join()).parked()
+        follower = await self.member(group, instance="i2", **what)
+        await follower.start_join()
+        await leader.finish_join()
+        await follower.finish_join()
+        if not leader.leads:
+            fail("the first to join does not lead the new group")
+        await settle([leader, follower])
+        return leader, follower
+
+    async def preparing(self, group: str, **what: Any) -> tuple[Member, Member, Member]:
+        """PREPARING: STABLE2, and a third member whose JoinGroup is parked."""
+        leader, follower = await self.stable2(group, **what)
+        third = await self.member(group, **what)
+        await third.start_join()
+        assert third.call is not None
+        assert await third.call.parked()
+        return leader, follower, third
