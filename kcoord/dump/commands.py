@@ -185,9 +185,9 @@ def replay_command(
     whether they are the same where they were the same. Not compared are times, hosts, ports and the order of
     what has names. Metadata and assignments that members give each other are sent as recorded.
 
-    For each field that differs it prints a line; exit status 1 if there are any, 0 if there are none. Where a
-    connection cannot go on, because an answer does not come, that counts as one, and the rest of that connection
-    is not played.
+    For each field that differs it prints a line, once for answers that differ alike; exit status 1 if there are
+    any, 0 if there are none. Where a connection cannot go on, because an answer does not come, that counts as
+    one, and the rest of that connection is not played.
 
     Parameters
     ----------
@@ -216,7 +216,8 @@ def replay_command(
         ignored = [each.strip() for each in ignore.split(",") if each.strip()]
         replay = Replay(target, found, patience=patience, pace=pace, ignored=ignored)
         count = _run(partial(replay.run, session.events()))
-    _print_flushed(f"{count.requests} requests, {count.answers} answers, {count.findings} differences\n")
+    again = f", {count.repeated} of them like one above" if count.repeated else ""
+    _print_flushed(f"{count.requests} requests, {count.answers} answers, {count.findings} differences{again}\n")
     if count.findings:
         sys.exit(DIFFERENT)
 
@@ -269,7 +270,7 @@ def _frames(file: str, port: int | None, *, answers: bool) -> Iterator[Frame | R
 def _reading(file: str) -> Iterator[BinaryIO]:
     """Open a file, or standard input. Raises BadInput, and so does reading from it."""
     try:
-        stream = sys.stdin.buffer if file == STDIN else Path(file).open("rb")
+        stream = sys.stdin.buffer if file == STDIN else Path(file).open("rb")  # noqa: SIM115 - below
     except OSError as error:
         raise BadInput(f"cannot read {file}: {error.strerror}") from None
     with stream:

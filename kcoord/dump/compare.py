@@ -55,7 +55,7 @@ class Absent:
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A field, and its value in both answers. Elements of lists have the index that they have in the recorded one."""
+    """A field, and its value in both answers. In the path is the index, or in brackets the name, of an element."""
 
     path: Path
     recorded: Any
@@ -120,12 +120,15 @@ class Comparison:
     def _compare_lists(
         self, found: list[Difference], path: Path, name: str, recorded: list[Any], now: list[Any], group: str
     ) -> None:
-        for index, (old, new) in enumerate(self._paired(recorded, now, group)):
-            self._compare(found, (*path, index), name, old, new, group)
-
-    def _paired(self, recorded: list[Any], now: list[Any], group: str) -> list[tuple[Any, Any]]:
-        """Return which elements belong together; those of now that belong to none come last."""
         key = _key(recorded, now)
+        for index, (old, new) in enumerate(self._paired(key, recorded, now, group)):
+            step: str | int = index
+            if key is not None and key not in KINDS:
+                step = f"[{key} {(new if isinstance(old, Absent) else old)[key]}]"
+            self._compare(found, (*path, step), name, old, new, group)
+
+    def _paired(self, key: str | None, recorded: list[Any], now: list[Any], group: str) -> list[tuple[Any, Any]]:
+        """Return which elements belong together; those of now that belong to none come last."""
         if key is None:
             length = max(len(recorded), len(now))
             return list(zip(_filled(recorded, length), _filled(now, length), strict=True))

@@ -12,6 +12,7 @@ from kcoord.dump.frames import SIZE, Frame
 from kcoord.dump.inside import (
     Inside,
     Problem,
+    Room,
     Row,
     assignment,
     problems_of,
@@ -170,6 +171,7 @@ class Explainer:
             explained.problems.append(Problem(start, why, data[start:]))
             return
         found = trace(struct_cached(cls, version), data, start, most=self._most)
+        room = Room(max(self._most - len(found.spots), 0))
         protocol_type: object = None
         for row in rows_of(found):
             if row.path[-1] == "protocol_type":
@@ -177,20 +179,21 @@ class Explainer:
             explained.body.append(_with_note(row))
             look = _INSIDE.get((cls, str(row.path[-1])))
             if look is not None and row.value and row.end is not None:
-                self._look_inside(explained, row, row.end, look, protocol_type)
+                self._look_inside(explained, row, row.end, look, protocol_type, room)
         explained.groups |= _groups(cls, explained.body)
         explained.problems += problems_of(found, data, len(data))
         if found.stopped is None and found.end < len(data):
             why = f"{len(data) - found.end} bytes after the end of the message"
             explained.problems.append(Problem(found.end, why, data[found.end :]))
 
-    def _look_inside(self, explained: Explained, row: Row, end: int, look: Inside, protocol_type: object) -> None:
+    def _look_inside(
+        self, explained: Explained, row: Row, end: int, look: Inside, protocol_type: object, room: Room
+    ) -> None:
         """Add what is in the bytes of a row. What nobody calls the consumer's protocol may be anything."""
         is_protocol = look is not record_batches
         if is_protocol and protocol_type not in (None, CONSUMER):
             return
-        room = self._most - len(explained.body)
-        rows, problems = look(explained.frame.data, end - len(row.value), end, row.path, max(room, 0))
+        rows, problems = look(explained.frame.data, end - len(row.value), end, row.path, room)
         if problems and is_protocol and protocol_type is None:
             return
         if rows or problems:

@@ -8,11 +8,12 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import Any, Final
 
+from wire.compression import MOST_UNPACKED
 from wire.errors import CorruptRecords
 from wire.payloads import Assignment, Subscription
 from wire.records import HEADER_SIZE, BatchHeader, Compression, check_crc, read_header, read_record, unpack
 from wire.schema import Versioned
-from wire.structs import Trace, struct_of, trace
+from wire.structs import MOST_SPOTS, Trace, struct_of, trace
 
 Path = tuple[str | int, ...]
 
@@ -55,9 +56,17 @@ class Problem:
     path: Path = ()
 
 
+@dataclass(slots=True)
+class Room:
+    """What reading one frame may still take: rows, and bytes that come out of compressed records."""
+
+    rows: int = MOST_SPOTS
+    unpacked: int = MOST_UNPACKED
+
+
 Found = tuple[list[Row], list[Problem]]
-Inside = Callable[[bytes, int, int, Path, int], Found]
-"""Called with the frame, where the bytes begin and end in it, their path, and how many rows there may be."""
+Inside = Callable[[bytes, int, int, Path, Room], Found]
+"""Called with the frame, where the bytes begin and end in it, their path, and the room, which it takes from."""
 
 _STRUCTS: Final[dict[tuple[type[Versioned], int], Any]] = {}
 
@@ -100,17 +109,18 @@ def problems_of(found: Trace, data: bytes, end: int, prefix: Path = ()) -> list[
 def _protocol(cls: type[Versioned], name: str) -> Inside:
     """Read a subscription or an assignment: an INT16 version, and what that version says."""
 
-    def look(frame: bytes, start: int, end: int, path: Path, most: int) -> Found:
+    def look(frame: bytes, start: int, end: int, path: Path, room: Room) -> Found:
         if end - start < 2:
             why = f"{end - start} bytes where the version of a {name} should be"
             return [], [Problem(start, why, frame[start:end], path)]
         stated = int.from_bytes(frame[start : start + 2], "big", signed=True)
         if stated < 0:
             return [], [Problem(start, f"a {name} of version {stated}", frame[start:end], path)]
-        rows = [Row((*path, "version"), start, Kind.VALUE, stated, f"of a {name} of the consumer protocol")]
+        rows = [Row((*path, "version"), start, Kind.VALUE, stated, f"{name} of the consumer protocol")]
         version = min(stated, cls.VERSIONS.highest)
-        found = trace(struct_cached(cls, version), frame[:end], start + 2, most=most)
+        found = trace(struct_cached(cls, version), frame[:end], start + 2, most=room.rows)
         rows += rows_of(found, path)
+        room.rows -= len(rows)
         problems = problems_of(found, frame, end, path)
         if not problems and found.end < end:
             why = f"{end - found.end} bytes after the end of a {name}"
@@ -132,14 +142,14 @@ _HEADER_ROWS: Final = (
 _LENGTH_END: Final = 12
 
 
-def record_batches(frame: bytes, start: int, end: int, path: Path, most: int) -> Found:
+def record_batches(frame: bytes, start: int, end: int, path: Path, room: Room) -> Found:
     """Read batches that lie one behind the other; the last one of an answer to Fetch may be cut short."""
     rows: list[Row] = []
     problems: list[Problem] = []
     batches = frame[start:end]
     position = 0
     index = 0
-    while position < len(batches) and len(rows) < most:
+    while position < len(batches) and len(rows) < room.rows:
         here = (*path, "batches", index)
         try:
             header = read_header(batches, position)
@@ -149,11 +159,12 @@ def record_batches(frame: bytes, start: int, end: int, path: Path, most: int) ->
         batch = batches[position : position + header.size]
         rows.append(Row(here, start + position, Kind.STRUCT, note=f"a record batch of {header.size} bytes"))
         rows += _header_rows(batch, header, start + position, here)
-        problems += _add_records(rows, batch, header, start + position, here, most)
+        problems += _add_records(rows, batch, header, start + position, here, room)
         position += header.size
         index += 1
-    if len(rows) >= most:
-        problems.append(Problem(None, f"{most} rows are enough", b"", path))
+    if position < len(batches) and not problems:
+        problems.append(Problem(start + position, "that is enough of records", b"", path))
+    room.rows -= len(rows)
     return rows, problems
 
 
@@ -180,12 +191,15 @@ def _attributes(header: BatchHeader) -> str:
     return ", ".join(words)
 
 
-def _add_records(rows: list[Row], batch: bytes, header: BatchHeader, at: int, path: Path, most: int) -> list[Problem]:
-    """Add a row for each record and each part of it, up to `most` rows in all; return what was wrong."""
+def _add_records(rows: list[Row], batch: bytes, header: BatchHeader, at: int, path: Path, room: Room) -> list[Problem]:
+    """Add a row for each record and each part of it, while there is room; return what was wrong."""
+    if room.unpacked <= 0:
+        return [Problem(at + HEADER_SIZE, "the records before it took all the room there is", b"", path)]
     try:
         records = unpack(batch, header)
     except CorruptRecords as error:
         return [Problem(at + HEADER_SIZE, str(error), batch[HEADER_SIZE:], path)]
+    room.unpacked -= len(records)
     packed = header.compression is not Compression.NONE
     position = 0
     for index in range(header.record_count):
@@ -195,8 +209,8 @@ def _add_records(rows: list[Row], batch: bytes, header: BatchHeader, at: int, pa
             record, position = read_record(records, position, header)
         except CorruptRecords as error:
             return [Problem(offset, str(error), records[position:], here)]
-        if len(rows) + 5 + 3 * len(record.headers) > most:
-            return []
+        if len(rows) + 5 + 3 * len(record.headers) > room.rows:
+            return [Problem(offset, "that is enough of records", b"", here)]
         rows.append(Row(here, offset, Kind.STRUCT, note="" if not packed else "unpacked"))
         rows.append(Row((*here, "offset"), None, Kind.VALUE, record.offset))
         rows.append(Row((*here, "timestamp"), None, Kind.VALUE, record.timestamp))

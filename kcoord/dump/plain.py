@@ -8,6 +8,7 @@ from dataclasses import fields
 from typing import Any, Final
 
 from wire.codec import encode
+from wire.compression import MOST_UNPACKED
 from wire.errors import CorruptRecords, WireError
 from wire.messages import (
     DescribedGroupMember,
@@ -27,20 +28,52 @@ from wire.schema import Struct, Versioned
 _HEADER_FIELDS: Final = tuple(each.name for each in fields(BatchHeader) if each.name != "size")
 
 
-def plain(value: Any, version: int) -> Any:
-    """Lay out a message, or a value inside one, of that version."""
-    if isinstance(value, Struct):
-        return {
-            each.name: _field(value, each.name, getattr(value, each.name), version)
-            for each in value.FIELDS
-            if version in each.versions
-        }
-    return [plain(item, version) for item in value] if isinstance(value, (list, tuple)) else value
+def plain(message: Struct, version: int) -> Any:
+    """Lay out a message of that version."""
+    return _Layout(version).of(message)
 
 
-def _field(owner: Struct, name: str, value: Any, version: int) -> Any:
-    look = _INSIDE.get((type(owner), name))
-    return plain(value, version) if look is None or not value else look(value)
+class _Layout:
+    """Lays out one message. Records stay bytes once so many have been unpacked that there is no more room."""
+
+    def __init__(self, version: int) -> None:
+        self._version = version
+        self._room = MOST_UNPACKED
+
+    def of(self, value: Any) -> Any:
+        if isinstance(value, Struct):
+            present = [each.name for each in value.FIELDS if self._version in each.versions]
+            return {name: self._field(value, name) for name in present}
+        return [self.of(item) for item in value] if isinstance(value, (list, tuple)) else value
+
+    def _field(self, owner: Struct, name: str) -> Any:
+        value = getattr(owner, name)
+        if isinstance(owner, PartitionData) and name == "records" and value:
+            return self._batches(value)
+        look = _INSIDE.get((type(owner), name))
+        return self.of(value) if look is None or not value else look(value)
+
+    def _batches(self, data: bytes) -> Any:
+        """Lay out record batches. Bytes in which one cannot be read stay bytes."""
+        try:
+            return [self._batch(each) for each in split(data)]
+        except CorruptRecords:
+            return data
+
+    def _batch(self, batch: bytes) -> dict[str, Any]:
+        if self._room <= 0:
+            raise CorruptRecords("no room for more")
+        header = read_header(batch)
+        records = []
+        unpacked = unpack(batch, header)
+        self._room -= len(unpacked)
+        position = 0
+        while position < len(unpacked):
+            record, position = read_record(unpacked, position, header)
+            laid_out = {name: getattr(record, name) for name in ("offset", "timestamp", "key", "value")}
+            laid_out["headers"] = [{"header": name, "value": value} for name, value in record.headers]
+            records.append(laid_out)
+        return {**{name: getattr(header, name) for name in _HEADER_FIELDS}, "records": records}
 
 
 def _subscription(data: bytes) -> Any:
@@ -63,39 +96,9 @@ def _payload(data: bytes, decode: Callable[[bytes], Versioned]) -> Any:
     return {"version": stated, **plain(found, stated)}
 
 
-def _batches(data: bytes) -> Any:
-    """Lay out record batches. Bytes in which one cannot be read stay bytes."""
-    try:
-        return [_batch(each) for each in split(data)]
-    except CorruptRecords:
-        return data
-
-
-def _batch(batch: bytes) -> dict[str, Any]:
-    header = read_header(batch)
-    shown = {name: getattr(header, name) for name in _HEADER_FIELDS}
-    records = []
-    unpacked = unpack(batch, header)
-    position = 0
-    while position < len(unpacked):
-        record, position = read_record(unpacked, position, header)
-        headers = [{"header": name, "value": value} for name, value in record.headers]
-        records.append(
-            {
-                "offset": record.offset,
-                "timestamp": record.timestamp,
-                "key": record.key,
-                "value": record.value,
-                "headers": headers,
-            }
-        )
-    return {**shown, "records": records}
-
-
 _INSIDE: Final[dict[tuple[type[Struct], str], Callable[[bytes], Any]]] = {
     (JoinGroupResponseMember, "metadata"): _subscription,
     (SyncGroupResponse, "assignment"): _assignment,
     (DescribedGroupMember, "member_metadata"): _subscription,
     (DescribedGroupMember, "member_assignment"): _assignment,
-    (PartitionData, "records"): _batches,
 }

@@ -24,6 +24,8 @@ from wire.header import read_request_header, read_response, request_frame
 from wire.messages import REQUESTS, ApiVersionsRequest
 
 _CHUNK = 65_536
+MOST_TOLD = 10_000
+"""Differences that are remembered, to be told once."""
 
 
 @dataclass(slots=True)
@@ -43,6 +45,8 @@ class Count:
     requests: int = 0
     answers: int = 0
     findings: int = 0
+    repeated: int = 0
+    """Of the findings, those that had been told already, of the same API."""
 
 
 class GivenUp(Exception):
@@ -54,7 +58,8 @@ class Replay:
 
     Args:
         target: Where the broker is.
-        found: Is told what was not as recorded, as soon as that is known.
+        found: Is told what was not as recorded, as soon as that is known; of the same answer differing in the same
+            way on another connection it is told once.
         patience: Seconds to wait for a connection, an answer, or the end of a connection.
         pace: Whether requests are sent no sooner than they were in the recording.
         ignored: Names of fields that are not compared.
@@ -78,6 +83,7 @@ class Replay:
         self._comparison = Comparison(self._ids, ignored)
         self._lines: dict[int, Line] = {}
         self._given_up: set[int] = set()
+        self._told: set[str] = set()
         self.count = Count()
 
     async def run(self, events: Iterable[Event]) -> Count:
@@ -228,6 +234,13 @@ class Replay:
 
     def _tell(self, finding: Finding) -> None:
         self.count.findings += 1
+        if finding.difference is not None and finding.asked is not None:
+            known = repr((finding.asked.key, finding.asked.version, finding.difference))
+            if known in self._told:
+                self.count.repeated += 1
+                return
+            if len(self._told) < MOST_TOLD:
+                self._told.add(known)
         self._found(finding)
 
 

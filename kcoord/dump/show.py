@@ -94,7 +94,7 @@ def finding_as_text(finding: Finding) -> str:
     if finding.difference is None:
         return f"{words}: {finding.text}"
     path, old, new = finding.difference.path, finding.difference.recorded, finding.difference.now
-    name = next((each for each in reversed(path) if isinstance(each, str)), "")
+    name = next((each for each in reversed(path) if isinstance(each, str) and each[:1] != "["), "")
     return f"{words}: {path_text(path) or 'the whole answer'} was {_compared(name, old)}, is {_compared(name, new)}"
 
 
@@ -110,7 +110,8 @@ def _compared(name: str, value: Any) -> str:
 
 def path_text(path: tuple[str | int, ...]) -> str:
     """Write a path as people do: `topics[0].name`."""
-    return "".join(f"[{each}]" if isinstance(each, int) else f".{each}" for each in path).removeprefix(".")
+    steps = (f"[{each}]" if isinstance(each, int) else each if each[:1] == "[" else f".{each}" for each in path)
+    return "".join(steps).removeprefix(".")
 
 
 def kafka_uuid(value: uuid.UUID) -> str:
