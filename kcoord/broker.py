@@ -103,10 +103,7 @@ class Broker:
         return topic
 
     def delete_topic(self, topic: Topic, why: str) -> None:
-        """Delete a topic, its records, and what groups committed for it.
-
-        All of that in one turn: somebody else may create a topic of that name in the next, and commit for it.
-        """
+        """Delete a topic, its records, and what groups committed for it."""
         self.catalog.delete(topic)
         self.tell(TopicDeleted(topic=topic.name, why=why))
         for shard in self.shards:

@@ -152,6 +152,7 @@ class Shard:
         self._coordinator = Coordinator(settings, new_id)
         self._epoch = 0
         self._queue: list[Turn] = []
+        self._deleted_topics: set[str] = set()
         self._writing = False
         self._waiting: set[Slot] = set()
         self._nap = trio.CancelScope()
@@ -161,6 +162,7 @@ class Shard:
     def begin(self, context: Context, request: Any) -> Slot:
         """Hand in a request; the slot may hold its answer already. Never raises, whatever a client asks."""
         slot = Slot(request, context.version)
+        self._forget_topics()
         if self.status is not Status.SERVING:
             loading = self.status is Status.LOADING
             code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS if loading else ErrorCode.NOT_COORDINATOR
@@ -189,16 +191,24 @@ class Shard:
         return slot.response if slot.response is not None else await slot.wait()
 
     def topic_deleted(self, name: str) -> None:
-        """Let go of what was committed for a topic, which is no more. Never raises.
+        """Let go of what was committed for a topic, which is no more.
 
-        A partition that is being loaded keeps it, as in Kafka, until it expires.
+        That is done in the shard's own turn, as there may be much of it, but before any request that comes from now on:
+        a topic of the same name is another one.
         """
-        if self.status is not Status.SERVING:
+        if self.status not in (Status.LOST, Status.STOPPED):
+            self._deleted_topics.add(name)
+            self._nap.cancel()
+
+    def _forget_topics(self) -> None:
+        """Do so for all topics that were deleted meanwhile. Never raises."""
+        if not self._deleted_topics or self.status is not Status.SERVING:
             return
+        names, self._deleted_topics = self._deleted_topics, set()
         try:
-            turn = Turn.of(self._coordinator.topic_deleted(name, self._time.now()))
+            turn = Turn.of(self._coordinator.topics_deleted(names, self._time.now()))
         except Exception as bug:  # noqa: BLE001 - as in `begin`
-            self._drop_memory(bug, "a deleted topic")
+            self._drop_memory(bug, "deleted topics")
         else:
             self._settle(turn)
 
@@ -221,6 +231,9 @@ class Shard:
                     await trio.sleep_forever()
                 elif self.status not in (Status.SERVING, Status.STOPPED):
                     await self._load()
+                elif self._deleted_topics and self.status is Status.SERVING:
+                    self._forget_topics()
+                    await trio.lowlevel.checkpoint()
                 elif self._queue:
                     await self._write()
                 elif self._time.deadline(self._due()) <= trio.current_time():

@@ -8,7 +8,7 @@ from kcoord.core.joining import join_group
 from kcoord.core.listing import delete_groups, describe_groups, list_groups
 from kcoord.core.membership import heartbeat, leave_group
 from kcoord.core.notes import GroupLoaded
-from kcoord.core.offsets import offset_commit, offset_delete, offset_fetch, topic_deleted
+from kcoord.core.offsets import offset_commit, offset_delete, offset_fetch, topics_deleted
 from kcoord.core.outcome import Context, Now, Outcome, Record
 from kcoord.core.rebalance import on_join_timeout, on_session_timeout, on_sync_timeout, prepare_rebalance
 from kcoord.core.retention import schedule_sweep, sweep
@@ -80,10 +80,10 @@ class Coordinator:
             self._fire(name, Step(self.tables, now if late else now.back_at(deadline), outcome))
         return outcome
 
-    def topic_deleted(self, name: str, now: Now) -> Outcome:
-        """Let go of what was committed for a topic, which is no more. It answers nobody."""
+    def topics_deleted(self, names: set[str], now: Now) -> Outcome:
+        """Let go of what was committed for topics that are no more. It answers nobody."""
         outcome = Outcome()
-        topic_deleted(Step(self.tables, now, outcome), name)
+        topics_deleted(Step(self.tables, now, outcome), names)
         return outcome
 
     def next_deadline(self) -> float | None:

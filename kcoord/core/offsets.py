@@ -223,15 +223,15 @@ def delete_topic(step: Step, group: Group, topic: OffsetDeleteRequestTopic) -> O
     )
 
 
-def topic_deleted(step: Step, topic: str) -> None:
-    """Drop what was committed for a topic that is no more (Apache Kafka `OffsetMetadataManager.onPartitionsDeleted`).
+def topics_deleted(step: Step, topics: set[str]) -> None:
+    """Drop what was committed for topics that are no more (Apache Kafka `OffsetMetadataManager.onPartitionsDeleted`).
 
-    Whoever consumes it is not disturbed: that the topic is gone is for the members to find out. A group without
+    Whoever consumes them is not disturbed: that a topic is gone is for the members to find out. A group without
     members in which nothing is left is removed by the next sweep.
     """
     for group_id, stored in tuple(step.tables.offsets.items()):
-        partitions = [partition for name, partition in stored if name == topic]
-        for partition in partitions:
+        gone = [place for place in stored if place[0] in topics]
+        for topic, partition in gone:
             step.write(offset_tombstone(group_id, topic, partition))
-        if partitions:
-            step.note(OffsetsDeleted(group=group_id, partitions=len(partitions)))
+        if gone:
+            step.note(OffsetsDeleted(group=group_id, partitions=len(gone)))

@@ -377,9 +377,9 @@ class Driver:
 
     # --- looking at it ---
 
-    def delete_topic(self, name: str) -> Outcome:
-        """Delete a topic: nobody asks the coordinator for that, and it answers nobody."""
-        outcome = self._take(self.coordinator.topic_deleted(name, self.now))
+    def delete_topics(self, *names: str) -> Outcome:
+        """Delete topics: nobody asks the coordinator for that, and it answers nobody."""
+        outcome = self._take(self.coordinator.topics_deleted(set(names), self.now))
         assert not outcome.replies
         return outcome
 

@@ -179,7 +179,7 @@ class GroupsAndMembers(RuleBasedStateMachine):
     @rule(topic=st.sampled_from("tu"))
     def a_topic_is_deleted(self, topic):
         groups = set(self.driver.coordinator.tables.groups)
-        self.driver.delete_topic(topic)
+        self.driver.delete_topics(topic)
         assert groups == set(self.driver.coordinator.tables.groups)
         assert all(self.driver.offset(group, topic) == -1 for group in groups)
 

@@ -13,6 +13,8 @@ from kcoord.core.notes import OffsetsDeleted
 from kcoord.core.states import IllegalMove
 from kcoord.log.topic_config import NOT_HONOURED, TOPIC_SETTINGS
 from kcoord.notices import BugFound, PartitionsAdded, TopicConfigured, TopicDeleted
+from kcoord.shard import Status
+from kcoord.store.base import StoreError
 from tests.server.conftest import start, without_sockets
 from tests.server.test_shard import V5, ScriptedStore, bench_with, commit, offset_of
 from wire.errors import ErrorCode
@@ -362,10 +364,33 @@ async def test_a_shard_is_told_of_a_deleted_topic(autojump_clock, nursery):
     assert [note.group for note in bench.kinds(OffsetsDeleted)] == ["g", "h"]
 
 
-async def test_a_shard_that_does_not_serve_is_not_told(autojump_clock, nursery):
-    """What it would have to forget expires some day."""
+async def test_what_comes_after_a_deletion_is_of_another_topic(autojump_clock, nursery):
+    """Whether the shard had its turn or not."""
+    bench = await bench_with(nursery)
+    await bench.shard.submit(V5, commit("g", 5))
+    bench.shard.topic_deleted("t")
+    written = bench.shard.begin(V5, commit("g", 6))
+    assert (await written.wait()).topics[0].partitions[0].error_code == 0
+    await wait_all_tasks_blocked()
+    assert await offset_of(bench, "g") == 6
+    assert [note.partitions for note in bench.kinds(OffsetsDeleted)] == [1]
+
+
+async def test_a_shard_that_is_being_loaded_forgets_as_soon_as_it_serves(autojump_clock, nursery):
     store = ScriptedStore()
     bench = await bench_with(nursery, store)
+    await bench.shard.submit(V5, commit("g", 5))
+    store.failures = [StoreError("the disk is full", ErrorCode.UNKNOWN_SERVER_ERROR)]
+    await bench.shard.submit(V5, commit("h", 5))
+    assert bench.shard.status is Status.LOADING
+    bench.shard.topic_deleted("t")
+    await wait_all_tasks_blocked()
+    assert bench.shard.status is Status.SERVING
+    assert await offset_of(bench, "g") == -1
+
+
+async def test_a_shard_that_is_stopped_forgets_no_more(autojump_clock, nursery):
+    bench = await bench_with(nursery)
     await bench.shard.submit(V5, commit("g", 5))
     bench.shard.stop()
     bench.shard.topic_deleted("t")
@@ -377,12 +402,12 @@ async def test_a_bug_that_a_deleted_topic_brings_to_light(autojump_clock, nurser
     bench = await bench_with(nursery)
     await bench.shard.submit(V5, commit("g", 5))
 
-    def broken(self, name, now):
+    def broken(self, names, now):
         raise IllegalMove("Empty -> Stable")
 
     with monkeypatch.context() as patched:
-        patched.setattr(Coordinator, "topic_deleted", broken)
+        patched.setattr(Coordinator, "topics_deleted", broken)
         bench.shard.topic_deleted("t")
-    await wait_all_tasks_blocked()
-    assert [note.request for note in bench.kinds(BugFound)] == ["a deleted topic"]
+        await wait_all_tasks_blocked()
+    assert [note.request for note in bench.kinds(BugFound)] == ["deleted topics"]
     assert await offset_of(bench, "g") == 5
