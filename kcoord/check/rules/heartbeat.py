@@ -1,65 +1,124 @@
-"""Section H: heartbeats, and the session that they keep alive."""
-
-from collections.abc import Awaitable, Callable
-from typing import Any
+"""Heartbeats, and the session that they keep alive."""
 
 import trio
 
-from tests.scenarios.harness import World, settle
+from kcoord.check.member import settle
+from kcoord.check.rule import rule
+from kcoord.check.steps import repeat
+from kcoord.check.world import World
 from wire.errors import ErrorCode
+from wire.messages import HeartbeatRequest
 
-VERSIONS = range(5)
-
-
-async def repeat(what: Callable[[], Awaitable[Any]], seconds: float, every: float) -> list[Any]:
-    """Do something every so many seconds, for so long; return what came of it each time."""
-    results = []
-    end = trio.current_time() + seconds
-    while trio.current_time() < end - 0.001:
-        await trio.sleep(every)
-        results.append(await what())
-    return results
-
+HANDLED = "Apache Kafka GroupMetadataManager.classicGroupHeartbeatToClassicGroup"
+CHECKED = "Apache Kafka GroupMetadataManager.validateClassicGroupHeartbeat"
+MEMBER = "Apache Kafka ClassicGroup.validateMember"
+EXPIRED = "Apache Kafka GroupMetadataManager.expireClassicGroupMemberHeartbeat"
 
 # --- what a heartbeat is told ---
 
 
-async def test_h1_a_group_that_does_not_exist(world: World):
+@rule(
+    id="H1",
+    api="Heartbeat",
+    says="In a group that does not exist nobody is a member, whatever generation is named.",
+    source="Apache Kafka GroupMetadataManager.classicGroupHeartbeat",
+    versions="0-4",
+)
+async def h1(world: World) -> None:
     client = await world.client()
-    for version in VERSIONS:
+    for version in world.offered(HeartbeatRequest):
         for generation in (-1, 0, 1):
             error = await client.heartbeat(world.group(), generation, "m", version=version)
             assert error is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-async def test_h2_the_empty_group_id(world: World):
+@rule(
+    id="H2",
+    api="Heartbeat",
+    says="The empty group id is refused as such.",
+    source="Apache Kafka GroupCoordinatorService.heartbeat",
+    versions="0-4",
+)
+async def h2(world: World) -> None:
     client = await world.client()
-    for version in VERSIONS:
+    for version in world.offered(HeartbeatRequest):
         assert await client.heartbeat("", -1, "m", version=version) is ErrorCode.INVALID_GROUP_ID
 
 
-async def test_h3_h4_h6_h10_member_and_generation(world: World):
+@rule(
+    id="H3",
+    api="Heartbeat",
+    says="Who is no member is told so before the generation is looked at.",
+    source=f"{CHECKED}: the member is validated before the generation",
+    versions="0-4",
+    cost=3.1,
+    also="H10",
+)
+async def h3(world: World) -> None:
+    member = await world.stable1(world.group())
+    for version in world.offered(HeartbeatRequest):
+        for generation in (member.generation, member.generation + 1, -1):
+            error = await member.client.heartbeat(member.group, generation, "nobody", version=version)
+            assert error is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+@rule(
+    id="H4",
+    api="Heartbeat",
+    says="A member that names another generation than the group's is refused, and the group does not mind.",
+    source=CHECKED,
+    versions="0-4",
+    cost=3.1,
+)
+async def h4(world: World) -> None:
     member = await world.stable1(world.group())
     client, group = member.client, member.group
-    for version in VERSIONS:
-        assert await member.heartbeat(version=version) is ErrorCode.NONE
-        for generation in (member.generation, member.generation + 1, -1):
-            error = await client.heartbeat(group, generation, "nobody", version=version)
-            assert error is ErrorCode.UNKNOWN_MEMBER_ID
+    for version in world.offered(HeartbeatRequest):
         for generation in (member.generation + 1, member.generation - 1, -1):
             error = await client.heartbeat(group, generation, member.id, version=version)
             assert error is ErrorCode.ILLEGAL_GENERATION
     assert (await client.describe(group)).group_state == "Stable"
 
 
-async def test_h5_before_the_assignments_are_known(world: World):
+@rule(
+    id="H5",
+    api="Heartbeat",
+    says="Members may heartbeat before the leader has sent the assignments.",
+    source=f"{HANDLED}: CompletingRebalance is answered as Stable is",
+    versions="0-4",
+    cost=3.1,
+)
+async def h5(world: World) -> None:
     (member,) = await world.completing(world.group(), None)
     assert await member.heartbeat() is ErrorCode.NONE
     assert await member.client.heartbeat(member.group, member.generation - 1, member.id) is ErrorCode.ILLEGAL_GENERATION
     assert (await member.client.describe(member.group)).group_state == "CompletingRebalance"
 
 
-async def test_h7_h8_during_a_rebalance(world: World):
+@rule(
+    id="H6",
+    api="Heartbeat",
+    says="A member of the current generation of a stable group is told nothing.",
+    source=HANDLED,
+    versions="0-4",
+    cost=3.1,
+)
+async def h6(world: World) -> None:
+    member = await world.stable1(world.group())
+    for version in world.offered(HeartbeatRequest):
+        assert await member.heartbeat(version=version) is ErrorCode.NONE
+
+
+@rule(
+    id="H7",
+    api="Heartbeat",
+    says="During a rebalance members are told of it, also those whose JoinGroup waits already.",
+    source=f"{HANDLED}: PreparingRebalance",
+    versions="0-4",
+    cost=6.8,
+    also="H8",
+)
+async def h7(world: World) -> None:
     leader, follower, third = await world.preparing(world.group())
     assert await leader.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
     assert await follower.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
@@ -74,7 +133,15 @@ async def test_h7_h8_during_a_rebalance(world: World):
     assert await elsewhere.heartbeat(third.group, -1, third.id) is ErrorCode.ILLEGAL_GENERATION
 
 
-async def test_h9_an_empty_group(world: World):
+@rule(
+    id="H9",
+    api="Heartbeat",
+    says="Who has left is no member, though the group is still there.",
+    source=MEMBER,
+    versions="0-4",
+    cost=3.1,
+)
+async def h9(world: World) -> None:
     member = await world.stable1(world.group())
     await member.client.leave(member.group, member.id)
     assert (await member.client.describe(member.group)).group_state == "Empty"
@@ -83,7 +150,14 @@ async def test_h9_an_empty_group(world: World):
     assert await member.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-async def test_h11_an_id_that_is_only_handed_out(world: World):
+@rule(
+    id="H11",
+    api="Heartbeat",
+    says="Who was only handed out a member id is no member.",
+    source=f"KIP-394; {MEMBER}",
+    versions="0-4",
+)
+async def h11(world: World) -> None:
     client = await world.client()
     group = world.group()
     pending = (await (await client.join(group)).answer()).member_id
@@ -91,7 +165,15 @@ async def test_h11_an_id_that_is_only_handed_out(world: World):
         assert await client.heartbeat(group, generation, pending) is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-async def test_h11_an_id_that_is_only_handed_out_next_to_a_member(world: World):
+@rule(
+    id="H11b",
+    api="Heartbeat",
+    says="Who was only handed out a member id is no member, also where others are.",
+    source=f"KIP-394; {MEMBER}",
+    versions="0-4",
+    cost=3.1,
+)
+async def h11b(world: World) -> None:
     member = await world.stable1(world.group())
     pending = (await (await member.client.join(member.group)).answer()).member_id
     error = await member.client.heartbeat(member.group, member.generation, pending)
@@ -99,10 +181,18 @@ async def test_h11_an_id_that_is_only_handed_out_next_to_a_member(world: World):
     assert await member.heartbeat() is ErrorCode.NONE
 
 
-async def test_h12_static_members(world: World):
+@rule(
+    id="H12",
+    api="Heartbeat",
+    says="An instance id is checked before member and generation: it must be known, and belong to the member.",
+    source=f"KIP-345; {MEMBER}",
+    versions="3-4",
+    cost=6.1,
+)
+async def h12(world: World) -> None:
     leader, follower = await world.static2(world.group())
     client, group, generation = leader.client, leader.group, leader.generation
-    for version in (3, 4):
+    for version in world.offered(HeartbeatRequest, (3, 4)):
         assert await leader.heartbeat(version=version) is ErrorCode.NONE
         assert await leader.heartbeat(version=version, instance=None) is ErrorCode.NONE
         assert await leader.heartbeat(version=version, instance="i9") is ErrorCode.UNKNOWN_MEMBER_ID
@@ -111,7 +201,15 @@ async def test_h12_static_members(world: World):
         assert error is ErrorCode.FENCED_INSTANCE_ID
 
 
-async def test_h12_a_dynamic_member_with_an_instance_id(world: World):
+@rule(
+    id="H12b",
+    api="Heartbeat",
+    says="A dynamic member that names an instance id is not known under it.",
+    source=f"KIP-345; {MEMBER}",
+    versions="3-4",
+    cost=3.1,
+)
+async def h12b(world: World) -> None:
     member = await world.stable1(world.group())
     assert await member.heartbeat(instance="i9") is ErrorCode.UNKNOWN_MEMBER_ID
 
@@ -119,7 +217,15 @@ async def test_h12_a_dynamic_member_with_an_instance_id(world: World):
 # --- how long a session lasts ---
 
 
-async def test_h13_silence_ends_it(world: World):
+@rule(
+    id="H13",
+    api="Heartbeat",
+    says="Who is silent for the session timeout is no member any more; the group is empty, one generation later.",
+    source=EXPIRED,
+    versions="0-4",
+    cost=13.2,
+)
+async def h13(world: World) -> None:
     member = await world.stable1(world.group(), session=6_000)
     await trio.sleep(5.2)
     assert (await member.client.describe(member.group)).group_state == "Stable"
@@ -130,16 +236,32 @@ async def test_h13_silence_ends_it(world: World):
     assert (await world.stable1(member.group)).generation == 3
 
 
-async def test_h14_heartbeats_keep_it_alive(world: World):
+@rule(
+    id="H14",
+    api="Heartbeat",
+    says="Heartbeats keep a member for longer than its session timeout.",
+    source=HANDLED,
+    versions="0-4",
+    cost=21.1,
+)
+async def h14(world: World) -> None:
     member = await world.stable1(world.group(), session=6_000)
     assert set(await repeat(member.heartbeat, 18, 3)) == {ErrorCode.NONE}
     assert (await member.client.describe(member.group)).group_state == "Stable"
 
 
-async def test_h15_heartbeats_during_a_rebalance_keep_it_alive(world: World):
+@rule(
+    id="H15",
+    api="Heartbeat",
+    says="Heartbeats that are told of a rebalance keep the session alive, too.",
+    source=f"{HANDLED}: PreparingRebalance",
+    versions="0-4",
+    cost=18.5,
+)
+async def h15(world: World) -> None:
     leader, follower, third = await world.preparing(world.group(), session=6_000)
 
-    async def both():
+    async def both() -> list[ErrorCode]:
         return [await leader.heartbeat(), await follower.heartbeat()]
 
     answers = await repeat(both, 12, 3)
@@ -151,36 +273,61 @@ async def test_h15_heartbeats_during_a_rebalance_keep_it_alive(world: World):
         assert (await member.finish_join()).generation_id == 2
 
 
-async def test_h16_commits_keep_it_alive(world: World):
+@rule(
+    id="H16",
+    api="OffsetCommit",
+    says="Commits of a member keep its session alive without heartbeats.",
+    source="Apache Kafka OffsetMetadataManager.commitOffset",
+    versions="2-10",
+    cost=19.2,
+)
+async def h16(world: World) -> None:
     member = await world.stable1(world.group(), session=6_000)
 
-    async def commit():
-        return await member.commit({("t", 0): 1})
+    async def commit() -> dict[tuple[str, int], ErrorCode]:
+        return await member.commit({(world.t, 0): 1})
 
-    assert await repeat(commit, 12, 3) == [{("t", 0): ErrorCode.NONE}] * 4
+    assert await repeat(commit, 12, 3) == [{(world.t, 0): ErrorCode.NONE}] * 4
     await trio.sleep(4)
     assert await member.heartbeat() is ErrorCode.NONE
 
 
-async def test_h16_a_commit_that_is_too_long_keeps_it_alive_too(world: World):
+@rule(
+    id="H16b",
+    api="OffsetCommit",
+    says="A commit that is refused because its metadata is too long keeps the session alive, too.",
+    source="Apache Kafka OffsetMetadataManager.commitOffset: the session is renewed before partitions are looked at",
+    versions="2-10",
+    cost=12.2,
+)
+async def h16b(world: World) -> None:
     member = await world.stable1(world.group(), session=6_000)
 
-    async def commit():
-        return await member.commit({("t", 0): (1, "x" * 4097)})
+    async def commit() -> dict[tuple[str, int], ErrorCode]:
+        return await member.commit({(world.t, 0): (1, "x" * 4097)})
 
-    assert await repeat(commit, 9, 3) == [{("t", 0): ErrorCode.OFFSET_METADATA_TOO_LARGE}] * 3
+    assert await repeat(commit, 9, 3) == [{(world.t, 0): ErrorCode.OFFSET_METADATA_TOO_LARGE}] * 3
     assert await member.heartbeat() is ErrorCode.NONE
 
 
-async def test_h17_nothing_else_keeps_it_alive(world: World):
+@rule(
+    id="H17",
+    api="Heartbeat",
+    says="Neither requests that only ask nor those that are refused keep a session alive.",
+    source=f"{CHECKED}; Apache Kafka KafkaApis.handleOffsetCommitRequest for unknown topics",
+    versions="3-4",
+    cost=10.4,
+)
+async def h17(world: World) -> None:
     member = await world.stable1(world.group(), session=6_000)
     client, group = member.client, member.group
+    nope = world.topic("nope")
 
-    async def be_busy():
-        await client.fetch(group, {"t": [0]})
+    async def be_busy() -> ErrorCode:
+        await client.fetch(group, {world.t: [0]})
         await client.describe(group)
         # A commit of unknown topics only never reaches the group.
-        assert await member.commit({("nope", 0): 1}) == {("nope", 0): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
+        assert await member.commit({(nope, 0): 1}) == {(nope, 0): ErrorCode.UNKNOWN_TOPIC_OR_PARTITION}
         assert await member.heartbeat(instance="i9") is ErrorCode.UNKNOWN_MEMBER_ID
         return await client.heartbeat(group, member.generation + 1, member.id)
 
@@ -190,7 +337,15 @@ async def test_h17_nothing_else_keeps_it_alive(world: World):
     assert (await client.describe(group)).group_state == "Empty"
 
 
-async def test_h18_the_others_are_told(world: World):
+@rule(
+    id="H18",
+    api="Heartbeat",
+    says="When a session ends the other members are told of a rebalance, and go on without the one that is gone.",
+    source=EXPIRED,
+    versions="0-4",
+    cost=13.2,
+)
+async def h18(world: World) -> None:
     leader, follower = await world.stable2(world.group(), session=6_000)
     assert set(await repeat(leader.heartbeat, 5, 1)) == {ErrorCode.NONE}
     await trio.sleep(2)
@@ -202,7 +357,15 @@ async def test_h18_the_others_are_told(world: World):
     assert [one.member_id for one in answer.members] == [leader.id]
 
 
-async def test_h19_it_begins_anew_when_the_join_is_answered(world: World):
+@rule(
+    id="H19",
+    api="JoinGroup",
+    says="While its JoinGroup waits a member need not be heard of: its session begins anew with the answer.",
+    source="Apache Kafka GroupMetadataManager.completeClassicGroupJoin; ClassicGroupMember.hasSatisfiedHeartbeat",
+    versions="0-9",
+    cost=19.2,
+)
+async def h19(world: World) -> None:
     leader, follower = await world.stable2(world.group(), session=6_000)
     newcomer = await world.member(leader.group, session=6_000)
     await newcomer.start_join()
@@ -217,8 +380,15 @@ async def test_h19_it_begins_anew_when_the_join_is_answered(world: World):
         assert await member.heartbeat() is ErrorCode.NONE
 
 
-async def test_h19_a_heartbeat_for_a_newcomer_that_waits_starts_its_session(world: World):
-    # Nothing but its JoinGroup is heard of a newcomer for five minutes; but one heartbeat, and its session runs.
+@rule(
+    id="H19b",
+    api="Heartbeat",
+    says="A newcomer whose JoinGroup waits has five minutes, until a heartbeat in its name starts its session.",
+    source="Apache Kafka GroupMetadataManager.rescheduleClassicGroupMemberHeartbeat; GroupCoordinatorConfig: 5 minutes",
+    versions="0-4",
+    cost=12.5,
+)
+async def h19b(world: World) -> None:
     leader, follower, newcomer = await world.preparing(world.group(), session=6_000)
     call = newcomer.call
     assert call is not None
@@ -227,7 +397,7 @@ async def test_h19_a_heartbeat_for_a_newcomer_that_waits_starts_its_session(worl
     assert error is ErrorCode.REBALANCE_IN_PROGRESS
     began = trio.current_time()
 
-    async def others():
+    async def others() -> list[ErrorCode]:
         return [await leader.heartbeat(), await follower.heartbeat()]
 
     assert await repeat(others, 5, 1) == [[ErrorCode.REBALANCE_IN_PROGRESS] * 2] * 5
@@ -236,7 +406,15 @@ async def test_h19_a_heartbeat_for_a_newcomer_that_waits_starts_its_session(worl
     assert (answer.error_code, answer.member_id) == (ErrorCode.UNKNOWN_MEMBER_ID, "")
 
 
-async def test_h20_each_member_has_its_own(world: World):
+@rule(
+    id="H20",
+    api="Heartbeat",
+    says="Each member has the session timeout that it asked for.",
+    source=f"{EXPIRED}; ClassicGroupMember.sessionTimeoutMs",
+    versions="0-4",
+    cost=13.7,
+)
+async def h20(world: World) -> None:
     group = world.group()
     short = await world.member(group, session=6_000)
     long = await world.member(group, session=30_000)
@@ -250,7 +428,15 @@ async def test_h20_each_member_has_its_own(world: World):
     assert await long.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
 
 
-async def test_h21_it_begins_anew_when_a_waiting_sync_is_answered(world: World):
+@rule(
+    id="H21",
+    api="SyncGroup",
+    says="A session begins anew when a SyncGroup that waited is answered.",
+    source="Apache Kafka GroupMetadataManager.propagateAssignment",
+    versions="0-5",
+    cost=16.3,
+)
+async def h21(world: World) -> None:
     leader, follower = await world.completing(world.group(), None, None, session=6_000)
     waiting = await follower.sync()
     assert set(await repeat(leader.heartbeat, 5, 1)) == {ErrorCode.NONE}
@@ -260,8 +446,16 @@ async def test_h21_it_begins_anew_when_a_waiting_sync_is_answered(world: World):
     assert await follower.heartbeat() is ErrorCode.NONE
 
 
-async def test_h22_a_sync_that_is_answered_at_once_does_not_count(world: World):
-    # Apache Kafka up to 3.9 counted it.
+@rule(
+    id="H22",
+    api="SyncGroup",
+    says="A SyncGroup that is answered at once does not keep the session alive.",
+    source="Apache Kafka GroupMetadataManager.classicGroupSyncToClassicGroup; GroupCoordinator up to 3.9 counted it",
+    versions="0-5",
+    cost=10.2,
+    since="4.0",
+)
+async def h22(world: World) -> None:
     member = await world.stable1(world.group(), session=6_000)
     await trio.sleep(4)
     assert (await (await member.sync()).answer()).error_code == ErrorCode.NONE
@@ -269,7 +463,15 @@ async def test_h22_a_sync_that_is_answered_at_once_does_not_count(world: World):
     assert await member.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
 
 
-async def test_h23_the_last_one_missing_expires(world: World):
+@rule(
+    id="H23",
+    api="Heartbeat",
+    says="When the session of the only one ends that has not rejoined, those that wait are answered.",
+    source=f"{EXPIRED}: the join phase is completed if everybody else is there",
+    versions="0-4",
+    cost=12.2,
+)
+async def h23(world: World) -> None:
     leader, follower, third = await world.preparing(world.group(), session=6_000)
     began = trio.current_time()
     await leader.start_join()

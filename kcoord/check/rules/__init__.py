@@ -1,0 +1,16 @@
+"""The rules, by subject. A module that is not listed here is not known."""
+
+from importlib import import_module
+from typing import Final
+
+from kcoord.check.rule import Rule, registered
+
+SUBJECTS: Final = ("heartbeat",)
+"""The modules, in the order in which reports have them."""
+
+
+def all_rules() -> dict[str, Rule]:
+    """Load the rules, and return them by id, in the order in which reports have them."""
+    for subject in SUBJECTS:
+        import_module(f"{__name__}.{subject}")
+    return registered()

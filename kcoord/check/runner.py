@@ -1,0 +1,265 @@
+"""Runs rules against a broker, side by side, and cleans up after them.
+
+Most rules wait most of the time: for the initial rebalance, for a session to end. So many run at once, those that wait
+longest first. But a machine that is busy with many of them is late, and "nothing comes within 0.3 s" is then said of
+the wrong thing. Two things keep that from becoming a verdict: while this process notices that it is late, no further
+rule begins; and a rule that was broken while others ran is run once more when they are done, by itself if time allows.
+What comes of that counts, and the report tells of both.
+"""
+
+import math
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import trio
+
+from kcoord import __version__
+from kcoord.check.cleaning import clean
+from kcoord.check.failure import Failure, failure_of, first_of
+from kcoord.check.outcome import NotApplicable
+from kcoord.check.probe import PATIENCE, offered
+from kcoord.check.result import CaseResult, Progress, Report, RuleResult, Run, Verdict
+from kcoord.check.rule import LONG, Case, Rule
+from kcoord.check.target import Target, make_topics, reach
+from kcoord.check.transcript import Transcript
+from kcoord.check.world import Opener, World
+
+SIDE_BY_SIDE: Final = 48
+"""Rules that run at once, unless told otherwise."""
+CONNECTIONS: Final = 600
+"""Connections that all rules together may have open, as far as they tell."""
+TOO_LATE: Final = 0.05
+"""Seconds that this process may be late while rules begin."""
+PACE: Final = 0.02
+"""Seconds between the beginnings of two rules: each begins with a burst of requests."""
+SECOND_PASS: Final = 60.0
+"""Seconds that may be spent on running broken rules once more; if it takes longer, some run side by side."""
+_TO_CLOSE: Final = 5.0
+
+MakeWorld = Callable[[Transcript], Awaitable[World]]
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What to run and how. `release` is that of Apache Kafka which the broker is to be judged by."""
+
+    rules: Sequence[Rule]
+    side_by_side: int = SIDE_BY_SIDE
+    connections: int = CONNECTIONS
+    long: bool = False
+    transcripts: bool = False
+    """Whether those of kept rules are told, too."""
+    release: tuple[int, int] = (4, 4)
+
+
+async def check(opener: Opener, address: str, plan: Plan, progress: Progress | None = None) -> Report:
+    """Run rules against the broker that `opener` connects to, `address` for people.
+
+    If it is cancelled, what it made at the broker is removed all the same.
+
+    Raises:
+        CannotRun: The broker cannot be reached, or is of no use.
+
+    """
+    progress = Progress() if progress is None else progress
+    progress.phase = "connecting"
+    began, start = time.time(), trio.current_time()
+    target = await reach(opener, {name for each in plan.rules for name in each.settings})
+    round_ = _Round(target, plan, progress)
+    try:
+        reasons = {each.id: why for each in plan.rules if (why := not_applicable(each, target, plan))}
+        applicable = [each for each in plan.rules if each.id not in reasons]
+        progress.phase = "making topics"
+        await make_topics(target, {name for each in applicable for name in each.topics})
+        cases = await round_.all_of(applicable)
+    finally:
+        progress.phase = "cleaning up"
+        with trio.CancelScope(shield=True):
+            left = await clean(target, round_.groups, [*target.shared.values(), *round_.topics])
+    return Report(
+        address=address,
+        run_id=target.run_id,
+        began=began,
+        seconds=trio.current_time() - start,
+        results=tuple(RuleResult(each, tuple(cases.get(each.id, ())), reasons.get(each.id, "")) for each in plan.rules),
+        notes=(*target.notes, *left),
+        version=__version__,
+    )
+
+
+def not_applicable(rule: Rule, target: Target, plan: Plan) -> str:
+    """Return why a rule says nothing about a broker, as far as can be told before; empty if it may say something."""
+    if rule.since is not None and plan.release < rule.since:
+        return f"it holds from Kafka {_release(rule.since)} on, and the broker is judged by {_release(plan.release)}"
+    if rule.until is not None and plan.release > rule.until:
+        return f"it holds up to Kafka {_release(rule.until)}, and the broker is judged by {_release(plan.release)}"
+    if rule.request is not None:
+        try:
+            theirs = offered(target.offers, rule.request)
+        except NotApplicable as error:
+            return str(error)
+        if theirs.highest < rule.span.lowest or theirs.lowest > rule.span.highest:
+            return f"{rule.api} is advertised in versions {theirs.lowest} to {theirs.highest}, not {rule.versions}"
+    if rule.cost > LONG and not plan.long:
+        return f"it takes {rule.cost:g} s, and long ones were not asked for"
+    return target.without(rule.settings)
+
+
+async def run_case(
+    rule: Rule, case: Case, make_world: MakeWorld, *, transcripts: bool = True, beside: Callable[[], int] = lambda: 0
+) -> Run:
+    """Run one case of a rule in a world of its own, which is closed afterwards, and tell what came of it.
+
+    Whatever the script raises is a verdict: what a broker answers can make it stumble in any way, by a list of the
+    wrong length just as by a wrong number.
+    """
+    start = trio.current_time()
+    transcript = Transcript(trio.current_time)
+    failure: Failure | None = None
+    why = ""
+    deadline = PATIENCE + 15 + 2 * rule.cost
+    cancelled: list[BaseException] = []
+
+    async def script() -> None:
+        world = await make_world(transcript)
+        try:
+            await rule.script(world, **case.values)
+        except trio.Cancelled as error:
+            cancelled.append(error)
+            raise
+        finally:
+            with trio.move_on_after(_TO_CLOSE, shield=True):
+                await world.aclose()
+
+    try:
+        with trio.move_on_after(deadline) as scope:
+            await script()
+        if scope.cancelled_caught:
+            failure = failure_of(cancelled[0], f"it is not done after {deadline:g} s")
+    except Exception as error:  # noqa: BLE001 - see above
+        if isinstance(first_of(error), NotApplicable):
+            why = str(first_of(error))
+        else:
+            failure = failure_of(error)
+    verdict = Verdict.BROKEN if failure else Verdict.NOT_APPLICABLE if why else Verdict.KEPT
+    told = transcripts or verdict is Verdict.BROKEN
+    return Run(
+        verdict=verdict,
+        seconds=trio.current_time() - start,
+        why=why,
+        failure=failure,
+        transcript=tuple(transcript.shown()) if told else (),
+        beside=beside(),
+    )
+
+
+@dataclass
+class _Round:
+    """One run of many rules, and what it leaves to be removed."""
+
+    target: Target
+    plan: Plan
+    progress: Progress
+    groups: list[str] = field(default_factory=list)
+    topics: list[str] = field(default_factory=list)
+    late: float = 0.0
+    connections: int = 0
+    begun: int = 0
+
+    async def all_of(self, rules: Sequence[Rule]) -> dict[str, list[CaseResult]]:
+        """Run all cases of the rules; return what came of them by the rules' ids, in the order of the cases."""
+        jobs = [(rule, case) for rule in rules for case in rule.cases]
+        jobs.sort(key=lambda job: -job[0].cost)
+        self.progress.total = len(jobs)
+        found: dict[tuple[str, str], Run] = {}
+        again: dict[tuple[str, str], Run] = {}
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(self._watch_the_time)
+            self.progress.phase = "running"
+            await self._side_by_side([job for job in jobs if not job[0].alone], found, self.plan.side_by_side)
+            self.progress.phase = "running alone"
+            await self._side_by_side([job for job in jobs if job[0].alone], found, 1)
+            broken = [job for job in jobs if found[_key(*job)].verdict is Verdict.BROKEN]
+            self.progress.phase = "running once more"
+            self.progress.total += len(broken)
+            for alone in (False, True):
+                jobs_again = [job for job in broken if job[0].alone is alone]
+                await self._side_by_side(jobs_again, again, 1 if alone else _width(jobs_again, found))
+            nursery.cancel_scope.cancel()
+        results: dict[str, list[CaseResult]] = {}
+        for rule in rules:
+            for case in rule.cases:
+                key = _key(rule, case)
+                second = again.get(key)
+                first = found[key]
+                result = CaseResult(case, first) if second is None else CaseResult(case, second, first)
+                results.setdefault(rule.id, []).append(result)
+        return results
+
+    async def _side_by_side(
+        self, jobs: Sequence[tuple[Rule, Case]], found: dict[tuple[str, str], Run], width: int
+    ) -> None:
+        limit = trio.CapacityLimiter(max(1, width))
+        async with trio.open_nursery() as nursery:
+            for rule, case in jobs:
+                await limit.acquire_on_behalf_of((rule.id, case.label))
+                await self._wait_for_room(rule.connections)
+                self.connections += rule.connections
+                nursery.start_soon(self._run, rule, case, found, limit)
+
+    async def _wait_for_room(self, connections: int) -> None:
+        """Wait until this process is in time, and so many connections may be opened; one rule may open any number."""
+        while True:
+            await trio.sleep(PACE)
+            fits = not self.connections or self.connections + connections <= self.plan.connections
+            if fits and self.late <= TOO_LATE:
+                return
+
+    async def _run(
+        self, rule: Rule, case: Case, found: dict[tuple[str, str], Run], limit: trio.CapacityLimiter
+    ) -> None:
+        label = f"{rule.id} {case.label}".strip()
+        most = 0
+
+        async def make_world(transcript: Transcript) -> World:
+            return World(self.target.opener, names, offers=self.target.offers, transcript=transcript)
+
+        names = self.target.names()
+        self.progress.running[label] = trio.current_time()
+        most = len(self.progress.running) - 1
+        try:
+            run = await run_case(rule, case, make_world, transcripts=self.plan.transcripts, beside=lambda: most)
+        finally:
+            self.groups += names.groups
+            self.topics += names.topics
+            del self.progress.running[label]
+            self.connections -= rule.connections
+            limit.release_on_behalf_of((rule.id, case.label))
+        found[_key(rule, case)] = run
+        self.progress.done += 1
+        self.progress.broken += run.verdict is Verdict.BROKEN
+
+    async def _watch_the_time(self) -> None:
+        """Notice how late this process is: a task that sleeps for 20 ms is woken when all others had their turn."""
+        while True:
+            before = trio.current_time()
+            await trio.sleep(0.02)
+            self.late = max(trio.current_time() - before - 0.02, self.late * 0.5)
+
+
+def _width(jobs: Sequence[tuple[Rule, Case]], found: dict[tuple[str, str], Run]) -> int:
+    """Return how many broken cases must run side by side, so that it takes about a minute at most; 1 if it can."""
+    return math.ceil(sum(found[_key(*job)].seconds for job in jobs) / SECOND_PASS)
+
+
+def _key(rule: Rule, case: Case) -> tuple[str, str]:
+    return rule.id, case.label
+
+
+def _release(release: tuple[int, int]) -> str:
+    return f"{release[0]}.{release[1]}"
+
+
+__all__ = ["Opener", "Plan", "check", "not_applicable", "run_case"]

@@ -1,0 +1,238 @@
+"""The broker that is judged: what it offers, how it is set up, and the topics that are made there for a run.
+
+Nothing is asked of it but an address. What a run made is removed afterwards, and nothing else is touched.
+"""
+
+import random
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import trio
+
+from kcoord.check.names import SHARED, Names
+from kcoord.check.outcome import CannotRun, NotApplicable
+from kcoord.check.probe import Client, Closed, Offers, offered
+from kcoord.check.world import Opener
+from wire.errors import ErrorCode, WireError
+from wire.messages import (
+    ApiVersionsRequest,
+    CreatableTopic,
+    CreateTopicsRequest,
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    FindCoordinatorRequest,
+    MetadataRequest,
+    MetadataRequestTopic,
+)
+from wire.schema import Message, Versions
+
+CLIENT: Final = "kcoord-check"
+PREFIX: Final = "kcoord-check"
+"""What the names of all topics and groups that are made begin with."""
+SOON: Final = 30.0
+"""Seconds in which a broker must be ready to coordinate, and have made topics."""
+BROKER: Final = 4
+"""The type of a resource with settings that is a broker (Apache Kafka ConfigResource.Type)."""
+ASSUMED: Final = {
+    "group.initial.rebalance.delay.ms": "3000",
+    "group.min.session.timeout.ms": "6000",
+    "group.max.session.timeout.ms": "1800000",
+    "group.max.size": "2147483647",
+    "offset.metadata.max.bytes": "4096",
+}
+"""Settings that many rules count on, at Kafka's defaults."""
+ANSWERS: Final = (OSError, Closed, WireError, TimeoutError, NotApplicable, ValueError)
+"""What may go wrong when a broker is asked something: no connection, no answer, one that makes no sense."""
+
+
+@dataclass
+class Target:
+    """A broker that can be asked. `shared` are the shared topics that were made, and what they are called."""
+
+    opener: Opener
+    run_id: str
+    offers: Offers
+    node_id: int = -1
+    settings: Mapping[str, str | None] | None = None
+    """Its settings by name; None if they cannot be read, and `unreadable` says why."""
+    unreadable: str = ""
+    shared: dict[str, str] = field(default_factory=dict)
+    lacking: str = ""
+    """Why one of the shared topics was not made."""
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def prefix(self) -> str:
+        """What the names of this run begin with."""
+        return f"{PREFIX}-{self.run_id}-"
+
+    def names(self) -> Names:
+        """Return the names for one run of one rule."""
+        return Names(self.prefix, self.shared, self.lacking)
+
+    def without(self, rule_settings: Mapping[str, str]) -> str:
+        """Return why rules that need these settings do not apply; empty if they do."""
+        if not rule_settings:
+            return ""
+        if self.settings is None:
+            return f"{', '.join(rule_settings)}: {self.unreadable}"
+        for name, wanted in rule_settings.items():
+            if name not in self.settings:
+                return f"the broker does not tell its {name}"
+            if self.settings[name] != wanted:
+                return f"{name} is {self.settings[name]} there, and would have to be {wanted}"
+        return ""
+
+
+async def reach(opener: Opener, settings: Iterable[str]) -> Target:
+    """Connect to a broker, and learn what it offers and how these settings of it are.
+
+    Raises:
+        CannotRun: It cannot be reached, speaks another protocol, is not ready within 30 s, or is one of several.
+
+    """
+    try:
+        with trio.fail_after(SOON):
+            client = Client(await opener(), CLIENT)
+    except (OSError, trio.TooSlowError) as error:
+        raise CannotRun(f"the broker cannot be reached: {_reason(error)}") from error
+    try:
+        target = Target(opener, f"{random.getrandbits(32):08x}", await _offers(client))
+        client.offers = target.offers
+        await _be_the_only_one(client, target)
+        await _wait_for_a_coordinator(client, target)
+        await _read_settings(client, target, {*ASSUMED, *settings})
+    except ANSWERS as error:
+        raise CannotRun(f"the broker is of no use: {_reason(error)}") from error
+    else:
+        return target
+    finally:
+        await trio.aclose_forcefully(client.stream)
+
+
+async def ask(client: Client, request: Message, version: int | None = None) -> Any:
+    """Send a request and wait for the answer, for 30 s at most. Raises what `ANSWERS` lists."""
+    return await (await client.send(request, version)).answer(SOON)
+
+
+async def _offers(client: Client) -> Offers:
+    # Version 0 is what every broker knows, also one that is older than the newer layouts.
+    answer = await ask(client, ApiVersionsRequest(), 0)
+    if answer.error_code != ErrorCode.NONE:
+        raise ValueError(f"it answers ApiVersions 0 with {_name(answer.error_code)}")
+    return {one.api_key: Versions(one.min_version, one.max_version) for one in answer.api_keys}
+
+
+async def _be_the_only_one(client: Client, target: Target) -> None:
+    """See to it that every group and every partition is at this broker."""
+    version = min(offered(target.offers, MetadataRequest).highest, 12)
+    answer = await ask(client, MetadataRequest(topics=[], allow_auto_topic_creation=version >= 4), version)
+    if len(answer.brokers) != 1:
+        raise CannotRun(f"this is one of {len(answer.brokers)} brokers; rules are for a broker that is alone")
+    target.node_id = answer.brokers[0].node_id
+
+
+async def _wait_for_a_coordinator(client: Client, target: Target) -> None:
+    """Wait until groups are coordinated: a broker that never was asked for it has to make its topic of offsets."""
+    version = min(offered(target.offers, FindCoordinatorRequest).highest, 3)
+    error = ErrorCode.COORDINATOR_NOT_AVAILABLE
+    with trio.move_on_after(SOON):
+        while error is not ErrorCode.NONE:
+            answer = await ask(client, FindCoordinatorRequest(key=f"{target.prefix}first"), version)
+            error = ErrorCode(answer.error_code)
+            if error is not ErrorCode.NONE:
+                await trio.sleep(0.1)
+    if error is not ErrorCode.NONE:
+        raise CannotRun(f"the broker coordinates no groups: FindCoordinator is answered with {error.name}")
+
+
+async def _read_settings(client: Client, target: Target, names: set[str]) -> None:
+    resource = DescribeConfigsResource(
+        resource_type=BROKER, resource_name=str(target.node_id), configuration_keys=sorted(names)
+    )
+    try:
+        answer = await ask(client, DescribeConfigsRequest(resources=[resource]))
+        (result,) = answer.results
+        if result.error_code != ErrorCode.NONE:
+            target.unreadable = f"settings cannot be read: {_name(result.error_code)}"
+            return
+        target.settings = {one.name: one.value for one in result.configs}
+    except NotApplicable as error:
+        target.unreadable = f"settings cannot be read: {error}"
+        return
+    for name, usual in ASSUMED.items():
+        value = target.settings.get(name, usual)
+        if value != usual:
+            target.notes.append(f"{name} is {value} at this broker; most rules count on {usual}")
+
+
+async def make_topics(target: Target, wanted: Iterable[str]) -> None:
+    """Make the shared topics that are wanted. What could not be made, `Target.lacking` tells. Raises CannotRun."""
+    names = {name: f"{target.prefix}{name}" for name in SHARED if name in set(wanted)}
+    if not names:
+        return
+    try:
+        client = Client(await target.opener(), CLIENT, offers=target.offers)
+        try:
+            await _create(client, target, names)
+        finally:
+            await trio.aclose_forcefully(client.stream)
+    except ANSWERS as error:
+        raise CannotRun(f"the broker is of no use: {_reason(error)}") from error
+
+
+async def _create(client: Client, target: Target, names: Mapping[str, str]) -> None:
+    wishes = [
+        CreatableTopic(name=real, num_partitions=SHARED[name], replication_factor=1) for name, real in names.items()
+    ]
+    try:
+        answer = await ask(client, CreateTopicsRequest(topics=wishes, timeout_ms=int(SOON * 1000)))
+    except NotApplicable as error:
+        # Some brokers make a topic when they are asked about it, and in no other way.
+        target.lacking = f"topics cannot be made: {error}"
+    else:
+        for one in answer.topics:
+            if one.error_code != ErrorCode.NONE:
+                target.lacking = f"topics cannot be made: {_name(one.error_code)} {one.error_message or ''}".rstrip()
+                return
+    with trio.move_on_after(SOON if not target.lacking else 2.0):
+        for name, real in names.items():
+            await _wait_for(client, target, real, SHARED[name], anew=bool(target.lacking))
+            target.shared[name] = real
+    if target.lacking:
+        target.notes.append(target.lacking)
+    elif len(target.shared) < len(names):
+        target.lacking = f"topics were made, but are not there after {SOON:g} s"
+        target.notes.append(target.lacking)
+
+
+async def _wait_for(client: Client, target: Target, name: str, partitions: int, *, anew: bool) -> None:
+    """Wait until a topic has a leader for each of its partitions; `anew` is for one that comes when it is asked for.
+
+    That one may have more partitions than it should have.
+    """
+    version = min(offered(target.offers, MetadataRequest).highest, 12)
+    request = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=anew or version < 4)
+    while True:
+        (topic,) = (await ask(client, request, version)).topics
+        count = len(topic.partitions)
+        enough = count >= partitions if anew else count == partitions
+        if topic.error_code == 0 and enough and all(one.error_code == 0 for one in topic.partitions):
+            return
+        await trio.sleep(0.05)
+
+
+def _name(number: int) -> str:
+    try:
+        return ErrorCode(number).name
+    except ValueError:
+        return f"error {number}, which Kafka does not have"
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, trio.TooSlowError):
+        return f"nobody answers within {SOON:g} s"
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return str(error) or type(error).__name__
