@@ -14,7 +14,7 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor
 from kafka.structs import OffsetAndMetadata
 
 from integration.members import Group
-from integration.server import Server
+from integration.server import TOPICS, Server
 
 OFFSETS_TOPIC = "__consumer_offsets"
 PARTITIONS = 50
@@ -152,30 +152,23 @@ def group_value(value: Bytes) -> tuple[int, dict[str, bytes]]:
 @pytest.mark.parametrize("read", [with_kafka_python, with_librdkafka])
 def test_a_groups_life_is_read(server: Server, new_group: Callable[[Server], Group], read: Callable[[str], list[Row]]):
     group = new_group(server)
-    consumer = KafkaConsumer(
-        "t",
-        bootstrap_servers=server.bootstrap,
-        group_id=group.id,
-        enable_auto_commit=False,
-        partition_assignment_strategy=[RangePartitionAssignor],
-    )
-    until = time.monotonic() + PATIENCE
-    while not consumer.assignment() and time.monotonic() < until:
-        consumer.poll(timeout_ms=200)
+    topic = frozenset(PythonPartition("t", index) for index in range(TOPICS["t"]))
+    member = group.join("t", partition_assignment_strategy=[RangePartitionAssignor])
+    generation = group.settled(topic)
     for offset in (1, 2):
-        consumer.commit({PythonPartition("t", 0): OffsetAndMetadata(offset, f"note {offset}", -1)})
-    consumer.close()
+        commit = {PythonPartition("t", 0): OffsetAndMetadata(offset, f"note {offset}", -1)}
+        member.do(lambda consumer, commit=commit: consumer.commit(commit))
+    member.close()
     rows = read(server.bootstrap)
     for _, records in itertools.groupby(sorted(rows), key=lambda row: row[0]):
         offsets = [offset for _, offset, *_ in records]
         assert offsets == list(range(len(offsets)))
     said = list(what_it_says(sorted(rows), group.id))
     assert [each for each in said if len(each) == 4] == [("t", 0, 1, "note 1"), ("t", 0, 2, "note 2")]
-    # It joins once more where it was asked to assign before it knew of the topic's partitions.
     born, *joined, left = (each for each in said if len(each) == 2)
     assert born == (0, {})
-    assert [generation for generation, _ in joined] == list(range(1, len(joined) + 1))
+    assert [number for number, _ in joined] == list(range(1, generation + 1))
     assert {len(members) for _, members in joined} == {1}
     (assignment,) = joined[-1][1].values()
     assert struct.pack(">h1sii", 1, b"t", 4, 0) in assignment
-    assert left == (len(joined) + 1, {})
+    assert left == (generation + 1, {})
