@@ -7,8 +7,10 @@ from kcoord.log.topic_config import (
     TOPIC_SETTINGS,
     InvalidSetting,
     TopicConfig,
+    appended,
     java_integer,
     shown,
+    subtracted,
 )
 
 INT64_MAX = 2**63 - 1
@@ -134,3 +136,42 @@ def test_values_are_shown_as_kafka_writes_them(value, text):
 def test_a_number_of_thousands_of_digits_is_merely_too_large():
     assert java_integer("-" + "9" * 5000) < -(2**63)
     assert java_integer("9" * 5000) > INT64_MAX
+
+
+@pytest.mark.parametrize(
+    ("old", "more", "new"),
+    [
+        ("delete", "compact", "delete,compact"),
+        ("compact", "compact", "compact"),
+        ("", "compact,delete", "compact,delete"),
+        ("", "delete,delete", "delete"),
+        ("", "", ""),
+        ("delete", "", "delete,"),
+        ("delete", ",", "delete"),
+        ("delete", ",,x", "delete,,x"),
+        ("delete", "x,,", "delete,x"),
+        ("delete,,compact", "x", "delete,compact,x"),
+        ("delete", " delete", "delete, delete"),
+    ],
+)
+def test_lists_grow_as_in_kafka(old, more, new):
+    """Where that splits texts with Java's `split`, which sees nothing at their ends."""
+    assert appended(old, more) == new
+
+
+@pytest.mark.parametrize(
+    ("old", "less", "new"),
+    [
+        ("compact,delete", "delete", "compact"),
+        ("compact,delete", "delete,compact,,", ""),
+        ("compact,compact", "compact", "compact"),
+        ("compact,delete,compact", "compact", "delete,compact"),
+        ("compact,compact,x", "compact,compact", "x"),
+        ("delete", "", "delete"),
+        ("delete", ",", "delete"),
+        ("delete", " delete", "delete"),
+        ("", "delete", ""),
+    ],
+)
+def test_lists_shrink_as_in_kafka(old, less, new):
+    assert subtracted(old, less) == new
