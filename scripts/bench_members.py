@@ -96,7 +96,7 @@ class Member:
 class Swarm:
     """Members of one group, each on a connection of its own."""
 
-    session_timeout_ms = 1_800_000
+    session_timeout_ms = 300_000
 
     def __init__(self, address: tuple[str, int], dialect: Dialect, group: str, size: int) -> None:
         self.dialect = dialect
@@ -167,10 +167,24 @@ class Swarm:
 
 def stable_members(address: tuple[str, int], dialect: Dialect, connections: int, groups: int) -> list[Member]:
     """So many members, spread evenly over so many groups, all Stable."""
+    name = f"bench-{os.getpid()}"
+    if groups == connections:
+        return alone(address, dialect, name, groups)
     members: list[Member] = []
     for number in range(groups):
-        swarm = Swarm(address, dialect, f"bench-{os.getpid()}-{number}", connections // groups)
+        swarm = Swarm(address, dialect, f"{name}-{number}", connections // groups)
         swarm.form()
         swarm.close()
         members += swarm.members
     return members
+
+
+def alone(address: tuple[str, int], dialect: Dialect, name: str, size: int) -> list[Member]:
+    """So many members, each Stable in a group of its own; they wait together where a broker makes them wait."""
+    swarm = Swarm(address, dialect, name, size)
+    for number, member in enumerate(swarm.members):
+        member.group = f"{name}-{number}"
+        member.send_join()
+    swarm.run_until(lambda: swarm.synced == size)
+    swarm.close()
+    return swarm.members

@@ -12,23 +12,34 @@ kcoord's as a multiple of theirs: above 1 kcoord has more of it, be that good (a
 import argparse
 import json
 import os
+import re
 import statistics
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
+from functools import partial
+from math import isnan, nan
 from pathlib import Path
 
 from bench_connections import Connection, Dialect
 from bench_load import cpu_seconds, resident_kib
 
-from wire.messages import CreatableTopic, CreateTopicsRequest, FindCoordinatorRequest
+from wire.messages import (
+    CreatableTopic,
+    CreateTopicsRequest,
+    FindCoordinatorRequest,
+    MetadataRequest,
+    MetadataRequestTopic,
+)
 
 SCRIPTS = Path(__file__).parent
 KCOORD = "kcoord"
 REFERENCES = ("kafka", "kfake", "librdkafka")
+LONGEST = 60
+"""Seconds that one measurement may take."""
 BATCH = 1_000_000
 """Bytes of the batches that throughput is measured with."""
 
@@ -76,44 +87,54 @@ def started(name: str) -> Iterator[Server]:
         port = line.rpartition(":")[2]
         if not port.isdecimal():
             raise SystemExit(f"{name} did not start: {line}")
+        named = re.search(r"process (\d+)", line)
+        pid = process.pid if named is None else int(named[1])
         address = ("127.0.0.1", int(port))
         first_answer(address)
         start_s = time.perf_counter() - start
         if name != KCOORD:
             create_topic(address)
-        yield Server(name, process.pid, port, start_s)
+        yield Server(name, pid, port, start_s)
 
 
 def first_answer(address: tuple[str, int]) -> None:
     """Ask for a group's coordinator until there is one."""
     dialect = Dialect(address)
-    request = FindCoordinatorRequest(key="bench", coordinator_keys=["bench"])
-    if dialect.version(request) >= 4:
-        request.key = ""
-    else:
-        request.coordinator_keys = []
+    request = FindCoordinatorRequest(key="bench")
     connection = Connection(address)
     while True:
         answer = dialect.answer(connection.call(dialect.frame(request)), request)
-        if not answer.error_code and not any(each.error_code for each in answer.coordinators):
+        if not answer.error_code:
             return
         time.sleep(0.02)
 
 
 def create_topic(address: tuple[str, int]) -> None:
-    """Create the topic of the load where the command line could not."""
+    """Create the topic of the load where the command line could not; a broker without CreateTopics is asked for it."""
     dialect = Dialect(address)
-    request = CreateTopicsRequest(
-        topics=[CreatableTopic(name="bench", num_partitions=10, replication_factor=1)], timeout_ms=10_000
-    )
-    dialect.answer(Connection(address).call(dialect.frame(request)), request)
-    time.sleep(0.5)
+    if dialect.knows(CreateTopicsRequest):
+        new = CreatableTopic(name="bench", num_partitions=10, replication_factor=1)
+        request = CreateTopicsRequest(topics=[new], timeout_ms=10_000)
+        dialect.answer(Connection(address).call(dialect.frame(request)), request)
+    wanted = MetadataRequest(topics=[MetadataRequestTopic(name="bench")], allow_auto_topic_creation=True)
+    connection = Connection(address)
+    while dialect.answer(connection.call(dialect.frame(wanted)), wanted).topics[0].error_code:
+        time.sleep(0.02)
+
+
+class Unmeasured(Exception):
+    """The load came to no figure."""
 
 
 def load(port: str, kind: str, *numbers: int) -> dict[str, float]:
-    """Run the load generator once."""
+    """Run the load generator once. Raises Unmeasured if it fails, or takes too long."""
     command = [sys.executable, str(SCRIPTS / "bench_load.py"), "127.0.0.1", port, kind, *map(str, numbers)]
-    finished = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
+    try:
+        finished = subprocess.run(command, capture_output=True, text=True, timeout=LONGEST)
+    except subprocess.TimeoutExpired:
+        raise Unmeasured(f"{kind}: not done after {LONGEST} s") from None
+    if finished.returncode:
+        raise Unmeasured(f"{kind}: {finished.stderr.strip().splitlines()[-1]}")
     measured: dict[str, float] = json.loads(finished.stdout)
     return measured
 
@@ -121,6 +142,30 @@ def load(port: str, kind: str, *numbers: int) -> dict[str, float]:
 def median(rounds: list[dict[str, float]]) -> dict[str, float]:
     """The median of each figure."""
     return {key: statistics.median(one[key] for one in rounds) for key in rounds[0]}
+
+
+def medians_of(
+    servers: Sequence[Server], rounds: int, kind: str, numbers: Callable[[Server], tuple[int, ...]], *keys: str
+) -> list[list[float]]:
+    """Measure each broker in turn, round by round; return, for each key, the median of each broker.
+
+    A broker that comes to no figure has none, and why is said.
+    """
+    found: list[list[dict[str, float]]] = [[] for _ in servers]
+    failed: set[str] = set()
+    for _ in range(rounds):
+        for each, server in zip(found, servers, strict=True):
+            if server.name in failed:
+                continue
+            try:
+                each.append(load(server.port, kind, *numbers(server)))
+            except Unmeasured as why:
+                failed.add(server.name)
+                print(f"({server.name}: {why})", flush=True)
+    return [
+        [nan if server.name in failed else median(each)[key] for each, server in zip(found, servers, strict=True)]
+        for key in keys
+    ]
 
 
 def print_row(name: str, figures: dict[str, float], floor: dict[str, float] | None = None) -> None:
@@ -185,10 +230,10 @@ class Figure:
 def figures(seconds: int) -> tuple[Figure, ...]:
     """What is compared."""
     return (
-        Figure("heartbeats/s, 50 connections, one group", "beats", (50, 1, seconds), "rate"),
+        Figure("heartbeats/s, 50 connections, 50 groups", "beats", (50, 50, seconds), "rate"),
         Figure("commits/s of 10 partitions, 50 connections", "commits", (50, 10, seconds), "rate"),
         Figure("produce MB/s, 1 MB batches, 4 connections", "produce", (4, BATCH, seconds), "mb_per_s"),
-        Figure("produce requests/s, 100 B batches, 10 connections", "produce", (10, 100, seconds), "rate"),
+        Figure("produce requests/s, 100 B batches, 4 connections", "produce", (4, 100, seconds), "rate"),
         Figure("fetch MB/s, 1 MB batches, 4 connections", "fetch", (4, BATCH, seconds), "mb_per_s"),
     )
 
@@ -198,25 +243,25 @@ def comparison(others: Sequence[str], seconds: int, rounds: int) -> None:
     print(f"\n{'':<52}" + "".join(f"{name:>12}{'':>8}" for name in (KCOORD, *others)))
     with ExitStack() as stack:
         servers = [stack.enter_context(started(name)) for name in (KCOORD, *others)]
-        row("start to the first FindCoordinator answered, s", [server.start_s for server in servers])
+        row("from the command to FindCoordinator answered, s", [server.start_s for server in servers])
         row("resident memory when idle, MiB", [server.mib for server in servers])
         for size in (100, 1000):
-            measured = [[load(each.port, "form", size, each.pid) for _ in range(rounds)] for each in servers]
-            row(f"a group of {size} forms, s", [median(each)["form_s"] for each in measured])
-            row(f"a group of {size} rebalances after a leave, s", [median(each)["rebalance_s"] for each in measured])
+            forming = partial(lambda size, server: (size, server.pid), size)
+            formed, rebalanced = medians_of(servers, rounds, "form", forming, "form_s", "rebalance_s")
+            row(f"a group of {size} forms, s", formed)
+            row(f"a group of {size} rebalances after a leave, s", rebalanced)
         for figure in figures(seconds):
-            found: list[list[dict[str, float]]] = [[] for _ in servers]
-            for _ in range(rounds):
-                for each, server in zip(found, servers, strict=True):
-                    each.append(load(server.port, figure.kind, *figure.numbers))
-            row(figure.title, [median(each)[figure.key] for each in found])
+            (values,) = medians_of(servers, rounds, figure.kind, lambda _, one=figure: one.numbers, figure.key)
+            row(figure.title, values)
         row("resident memory at the end, MiB", [server.mib for server in servers])
 
 
 def row(title: str, values: Sequence[float]) -> None:
-    """Print one figure of each broker, and kcoord's as a multiple of it."""
-    own, *others = (f"{value:>12,.0f}" if value >= 100 else f"{value:>12.3f}" for value in values)
-    multiples = (f"{f'x{values[0] / value:.2f}':>8}" for value in values[1:])
+    """Print one figure of each broker, and kcoord's as a multiple of it; a figure that is not there is a dash."""
+    own, *others = (
+        "-".rjust(12) if isnan(each) else f"{each:>12,.0f}" if each >= 100 else f"{each:>12.3f}" for each in values
+    )
+    multiples = (f"{'' if isnan(each) else f'x{values[0] / each:.2f}':>8}" for each in values[1:])
     print(f"{title:<52}{own}{'':>8}" + "".join(map("".join, zip(others, multiples, strict=True))), flush=True)
 
 
