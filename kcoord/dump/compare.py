@@ -35,7 +35,7 @@ _NEVER: Final = frozenset({"throttle_time_ms", "crc"})
 """Fields that are not compared at all: there is no meaning in their being 0."""
 _ABSENT: Final = (None, "", -1)
 _NAMES: Final = (
-    "member_id", "api_key", "topic_id", "topic_name", "topic", "name", "group_id", "key", "partition_index",
+    "member_id", "api_key", "topic_name", "topic", "name", "topic_id", "group_id", "key", "partition_index",
     "partition", "index", "node_id", "broker_id", "resource_name", "log_dir",
 )  # fmt: skip
 """Fields by which the elements of a list are told apart, the first that all of them have, each its own."""

@@ -122,7 +122,8 @@ class Explainer:
     def _explain_request(self, explained: Explained) -> None:
         data = explained.frame.data
         if len(data) < SIZE + 8:
-            explained.problems.append(Problem(SIZE, "too short for the header of a request", data[SIZE:]))
+            place = min(SIZE, len(data))
+            explained.problems.append(Problem(place, "too short for the header of a request", data[place:]))
             return
         key = int.from_bytes(data[4:6], "big", signed=True)
         version = int.from_bytes(data[6:8], "big", signed=True)
@@ -143,7 +144,8 @@ class Explainer:
     def _explain_response(self, explained: Explained) -> None:
         data = explained.frame.data
         if len(data) < SIZE + 4:
-            explained.problems.append(Problem(SIZE, "too short for the header of a response", data[SIZE:]))
+            place = min(SIZE, len(data))
+            explained.problems.append(Problem(place, "too short for the header of a response", data[place:]))
             return
         explained.correlation_id = int.from_bytes(data[4:8], "big", signed=True)
         asked = self._asked.get(explained.frame.connection, OrderedDict()).pop(explained.correlation_id, self._answers)

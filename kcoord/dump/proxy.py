@@ -78,7 +78,7 @@ class Proxy:
             try:
                 return await trio.open_tcp_stream(self._to.host, self._to.port)
             except OSError as error:
-                why = str(error.strerror or error)
+                why = str(error.__cause__ or error)
         self._tap.noted(_now(), number, f"the broker at {self._to} cannot be reached: {why}")
         return None
 

@@ -131,7 +131,7 @@ class Replay:
                 try:
                     stream = await trio.open_tcp_stream(self._target.host, self._target.port)
                 except OSError as error:
-                    why = str(error.strerror or error)
+                    why = str(error.__cause__ or error)
             if stream is None:
                 raise BadInput(f"{self._target} cannot be reached: {why}")
             line = self._lines[number] = Line(stream, Cutter(MOST))

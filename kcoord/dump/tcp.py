@@ -13,6 +13,7 @@ from kcoord.config import Address
 from kcoord.dump.explain import is_request
 from kcoord.dump.frames import KEPT_OF_RUBBISH, MOST, Cutter, Frame, Remark
 from kcoord.dump.pcap import ACK, FIN, RST, SYN, Segment
+from wire.messages import REQUESTS
 
 MOST_WAITING: Final = 256
 """Segments of one direction that are kept in the hope that those before them come; then these are missing."""
@@ -171,7 +172,7 @@ class Reassembly:
     def _frame(self, connection: Connection, end: End, data: bytes, time_ms: float) -> Frame:
         (other,) = (each for each in connection.directions if each != end)
         if connection.client is None:
-            connection.client = end if is_request(data) or (_may_ask(data) and other[1] < end[1]) else other
+            connection.client = end if is_request(data) or (_may_ask_else(data) and other[1] < end[1]) else other
         from_client = connection.client == end
         return Frame(data, connection.number, from_client, str(Address(*end)), str(Address(*other)), time_ms)
 
@@ -193,6 +194,11 @@ def _begins_a_frame(data: bytes, from_client: bool, most: int) -> bool:
     if len(data) < 8 or not 4 <= int.from_bytes(data[:4], "big", signed=True) <= most:
         return False
     return not from_client or _may_ask(data)
+
+
+def _may_ask_else(data: bytes) -> bool:
+    """Whether a frame may be a request of an API that is not described here."""
+    return _may_ask(data) and int.from_bytes(data[4:6], "big") not in REQUESTS
 
 
 def _may_ask(data: bytes) -> bool:
