@@ -48,6 +48,7 @@ app = App(
 )
 
 # Loaded when they are called.
+app.command("kcoord.check.commands:check_command", name="check", help="Judge a broker by the rules of the protocol.")
 app.command("kcoord.dump.commands:dump_command", name="dump", help="Print Kafka's frames field by field.")
 app.command("kcoord.dump.commands:record_command", name="record", help="Write what passes a proxy to a file.")
 app.command("kcoord.dump.commands:replay_command", name="replay", help="Play a recorded session; compare the answers.")

@@ -132,8 +132,14 @@ def _looked_at(test: ast.expr, kept: list[str]) -> ast.expr:
 
 
 def _keep(value: ast.expr, kept: list[str]) -> ast.expr:
-    if isinstance(value, (ast.Starred, ast.GeneratorExp, ast.Lambda, ast.Constant, ast.NamedExpr)):
+    if isinstance(value, (ast.Starred, ast.GeneratorExp, ast.Lambda, ast.NamedExpr)) or _is_literal(value):
         return value
     name = f"{_MARK}{value.lineno}:{value.col_offset}:{value.end_lineno}:{value.end_col_offset}"
     kept.append(name)
     return ast.copy_location(ast.NamedExpr(target=ast.Name(id=name, ctx=ast.Store()), value=value), value)
+
+
+def _is_literal(value: ast.expr) -> bool:
+    if isinstance(value, (ast.Tuple, ast.List, ast.Set)):
+        return all(_is_literal(each) for each in value.elts)
+    return isinstance(value, ast.Constant)

@@ -53,6 +53,8 @@ def failure_of(error: BaseException, message: str | None = None) -> Failure:
         file, line, local = frames[-1]
         start, end = _span(file, line)
         values = tuple((_source(file, place), shown_value(value)) for place, value in values_in(local, start, end))
+    if values and not str(first):
+        message = f"{values[0][0]} is {values[0][1]}"
     return Failure(message or _message(first), places, values)
 
 

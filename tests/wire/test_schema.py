@@ -121,7 +121,7 @@ def test_the_consumer_protocol_is_kafkas(cls, name):
 
 
 def test_requests_and_responses_are_paired():
-    assert len(messages.REQUESTS) == 29
+    assert len(messages.REQUESTS) == 31
     for key, request in messages.REQUESTS.items():
         assert request.API_KEY == request.RESPONSE.API_KEY == key
         assert request.VERSIONS == request.RESPONSE.VERSIONS

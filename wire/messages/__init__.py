@@ -170,6 +170,8 @@ from wire.messages.produce import (
     TopicProduceData,
     TopicProduceResponse,
 )
+from wire.messages.sasl_authenticate import SaslAuthenticateRequest, SaslAuthenticateResponse
+from wire.messages.sasl_handshake import SaslHandshakeRequest, SaslHandshakeResponse
 from wire.messages.sync_group import SyncGroupRequest, SyncGroupRequestAssignment, SyncGroupResponse
 from wire.schema import Message
 
@@ -204,6 +206,8 @@ REQUESTS: dict[int, type[Message]] = {
         OffsetFetchRequest,
         OffsetForLeaderEpochRequest,
         ProduceRequest,
+        SaslAuthenticateRequest,
+        SaslHandshakeRequest,
         SyncGroupRequest,
     )
 }
@@ -351,6 +355,10 @@ __all__ = [
     "ProduceRequest",
     "ProduceResponse",
     "ReplicaState",
+    "SaslAuthenticateRequest",
+    "SaslAuthenticateResponse",
+    "SaslHandshakeRequest",
+    "SaslHandshakeResponse",
     "SnapshotId",
     "SupportedFeatureKey",
     "SyncGroupRequest",

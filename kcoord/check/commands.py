@@ -1,0 +1,343 @@
+"""`kcoord check`: the command line of the rules. Exit status 0: all kept; 1: one is broken; 2: none could be run."""
+
+import errno
+import os
+import resource
+import signal
+import sys
+import textwrap
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
+from pathlib import Path
+from ssl import SSLContext
+from typing import IO, Annotated, Final, Literal, NoReturn
+
+import trio
+from cyclopts import Parameter
+
+from kcoord.check.connecting import Endpoint, Sasl, address_of, tls_context
+from kcoord.check.outcome import CannotRun
+from kcoord.check.report.html import as_html
+from kcoord.check.report.json import as_json
+from kcoord.check.report.junit import as_junit
+from kcoord.check.report.table import print_table
+from kcoord.check.result import Progress, Report, Verdict
+from kcoord.check.rule import Rule, release
+from kcoord.check.rules import all_rules
+from kcoord.check.runner import SIDE_BY_SIDE, Plan, check
+
+BROKEN: Final = 1
+COULD_NOT_RUN: Final = 2
+STDOUT: Final = "-"
+VARIABLE: Final = "KAFKA_PASSWORD"
+"""The variable of the environment that may have the password. Those that begin with KCOORD_ are settings."""
+_FORMS: Final[dict[str, Callable[[Report], str]]] = {"json": as_json, "junit": as_junit, "html": as_html}
+
+
+class Misused(CannotRun):
+    """The command line asks for what cannot be; the text is one sentence."""
+
+
+def check_command(
+    broker: Annotated[str | None, Parameter(allow_leading_hyphen=False)] = None,
+    /,
+    *,
+    only: Annotated[list[str] | None, Parameter(name="--only", negative=())] = None,
+    list_: Annotated[bool, Parameter(name="--list", negative=())] = False,
+    explain: Annotated[str | None, Parameter(name="--explain")] = None,
+    json: Annotated[str | None, Parameter(name="--json")] = None,
+    junit: Annotated[str | None, Parameter(name="--junit")] = None,
+    html: Annotated[str | None, Parameter(name="--html")] = None,
+    transcripts: Annotated[Literal["broken", "all"], Parameter(name="--transcripts")] = "broken",
+    long: Annotated[bool, Parameter(name="--long", negative=())] = False,
+    at_once: Annotated[int, Parameter(name="--at-once")] = SIDE_BY_SIDE,
+    kafka: Annotated[str, Parameter(name="--kafka")] = "4.4",
+    tls: Annotated[bool, Parameter(name="--tls", negative=())] = False,
+    ca: Annotated[Path | None, Parameter(name="--ca")] = None,
+    cert: Annotated[Path | None, Parameter(name="--cert")] = None,
+    key: Annotated[Path | None, Parameter(name="--key")] = None,
+    insecure: Annotated[bool, Parameter(name="--insecure", negative=())] = False,
+    sasl_mechanism: Annotated[
+        Literal["PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512"] | None, Parameter(name="--sasl-mechanism")
+    ] = None,
+    username: Annotated[str | None, Parameter(name="--username")] = None,
+    password_file: Annotated[Path | None, Parameter(name="--password-file")] = None,
+) -> None:
+    """Judge the broker at HOST:PORT, which must be alone, by the rules of the group protocol.
+
+    It makes topics and groups of its own, whose names begin with kcoord-check, and removes them in the end, also
+    after an interrupt. Nobody else's are touched. Rules that wait run side by side; one that is broken is run once
+    more afterwards, with less beside it, before that counts.
+
+    The exit status is 0 if all rules that apply are kept, 1 if one is broken, and 2 if none could be run.
+
+    Parameters
+    ----------
+    broker
+        HOST:PORT of the broker.
+    only
+        Ids of rules or names of APIs, with commas between them; may be repeated.
+    list_
+        List the rules, and run none.
+    explain
+        Tell all about one rule, and run none.
+    json
+        FILE to write the results to as JSON; "-" is standard output, instead of the table.
+    junit
+        FILE to write the results to as JUnit XML; "-" is standard output, instead of the table.
+    html
+        FILE to write the results to as a page that needs nothing else; "-" is standard output, instead of the table.
+    transcripts
+        Of which rules the files have what was said.
+    long
+        Run rules, too, that take more than a minute each.
+    at_once
+        How many rules run side by side.
+    kafka
+        The release of Apache Kafka by whose rules the broker is judged.
+    tls
+        Connect by TLS.
+    ca
+        FILE with the certificates (PEM) that the broker's must come from, instead of those of the system.
+    cert
+        FILE with the certificate (PEM) to show to the broker.
+    key
+        FILE with the key (PEM) of that certificate, if it is not in the same file.
+    insecure
+        Do not check the broker's certificate.
+    sasl_mechanism
+        How to authenticate.
+    username
+        As whom to authenticate.
+    password_file
+        FILE with the password; else it is taken from KAFKA_PASSWORD in the environment.
+
+    """
+    try:
+        if not __debug__:
+            raise Misused("rules are assertions, which python -O leaves out; run it without -O")
+        rules = chosen(all_rules(), only)
+        if explain is not None:
+            _say(_explained(_one(all_rules(), explain)))
+            return
+        if list_:
+            _say(_listed(rules))
+            return
+        if broker is None:
+            raise Misused("which broker? Give HOST:PORT, or --list or --explain")
+        files = {form: file for form, file in (("json", json), ("junit", junit), ("html", html)) if file is not None}
+        _can_be_written(files)
+        endpoint = Endpoint(
+            *address_of(broker),
+            _tls(tls, ca, cert, key, insecure),
+            _sasl(sasl_mechanism, username, password_file),
+        )
+        plan = Plan(
+            rules=rules,
+            side_by_side=_positive(at_once),
+            long=long,
+            transcripts=transcripts == "all",
+            release=_release(kafka),
+        )
+        _allow_many_files()
+        report = trio.run(_run, endpoint, broker, plan)
+        _tell(report, files)
+    except CannotRun as error:
+        _fail(str(error))
+    sys.stdout.flush()
+    if report.count(Verdict.BROKEN):
+        sys.exit(BROKEN)
+
+
+def chosen(rules: dict[str, Rule], only: Iterable[str] | None) -> list[Rule]:
+    """Return the rules that are asked for by id or API, in their order. Raises Misused for a name that is neither."""
+    if only is None:
+        return list(rules.values())
+    wanted = [each.strip() for text in only for each in text.split(",") if each.strip()]
+    found: set[str] = set()
+    for name in wanted:
+        ids = {each.id for each in rules.values() if name.lower() in _names(each)}
+        if not ids:
+            raise Misused(f"--only has {name!r}, which is neither a rule nor an API of one; --list shows them all")
+        found |= ids
+    if not found:
+        raise Misused("--only names nothing")
+    return [each for each in rules.values() if each.id in found]
+
+
+def _names(rule: Rule) -> set[str]:
+    return {name.lower() for name in (rule.id, rule.api, *rule.also)}
+
+
+def _one(rules: dict[str, Rule], name: str) -> Rule:
+    for each in rules.values():
+        if name.lower() in _names(each) - {each.api.lower()}:
+            return each
+    raise Misused(f"there is no rule {name!r}; --list shows them all")
+
+
+def _listed(rules: Sequence[Rule]) -> str:
+    width = max(len(each.id) for each in rules)
+    api = max(len(each.api) for each in rules)
+    return "\n".join(f"{each.id:{width}}  {each.api:{api}}  {each.says}" for each in rules)
+
+
+def _explained(rule: Rule) -> str:
+    parts = [
+        f"{rule.id}: {rule.says}",
+        "",
+        f"source    {rule.source}",
+        f"API       {rule.api} {rule.versions}",
+        f"cost      {rule.cost:g} s" + (f" in each of {len(rule.cases)} cases" if len(rule.cases) > 1 else ""),
+    ]
+    if rule.also:
+        parts.append(f"also      {', '.join(rule.also)}")
+    if rule.settings:
+        parts.append(f"settings  {', '.join(f'{name}={value}' for name, value in rule.settings.items())}")
+    if rule.since or rule.until:
+        bounds = (f"{word} {each[0]}.{each[1]}" for word, each in (("from", rule.since), ("to", rule.until)) if each)
+        parts.append(f"Kafka     {' '.join(bounds)}")
+    if rule.alone:
+        parts.append("alone     nothing runs beside it")
+    if len(rule.cases) > 1:
+        parts.append(f"cases     {'; '.join(each.label for each in rule.cases)}")
+    return "\n".join([*parts, "", textwrap.indent(rule.text(), "    ")])
+
+
+def _can_be_written(files: dict[str, str]) -> None:
+    """Find out before the run what would be a pity after it."""
+    if list(files.values()).count(STDOUT) > 1:
+        raise Misused("standard output can have the results in one form only")
+    for form, file in files.items():
+        parent = Path(file).parent
+        if file != STDOUT and (Path(file).is_dir() or not parent.is_dir()):
+            raise Misused(f"--{form} cannot write {file}: {os.strerror(errno.ENOENT)}")
+
+
+def _tell(report: Report, files: dict[str, str]) -> None:
+    for form, file in files.items():
+        text = _FORMS[form](report)
+        if file == STDOUT:
+            sys.stdout.write(text)
+            continue
+        try:
+            Path(file).write_text(text, encoding="utf-8", errors="backslashreplace")
+        except OSError as error:
+            raise CannotRun(f"cannot write {file}: {error.strerror}") from None
+    if STDOUT not in files.values():
+        print_table(report, sys.stdout)
+
+
+def _say(text: str) -> None:
+    print(text)
+
+
+def _tls(wanted: bool, ca: Path | None, cert: Path | None, key: Path | None, insecure: bool) -> SSLContext | None:
+    if wanted:
+        return tls_context(ca=ca, cert=cert, key=key, insecure=insecure)
+    if ca or cert or key or insecure:
+        raise Misused("--ca, --cert, --key and --insecure mean nothing without --tls")
+    return None
+
+
+def _sasl(mechanism: str | None, username: str | None, password_file: Path | None) -> Sasl | None:
+    if mechanism is None:
+        if username is not None or password_file is not None:
+            raise Misused("--username and --password-file mean nothing without --sasl-mechanism")
+        return None
+    if username is None:
+        raise Misused("--sasl-mechanism needs --username")
+    if password_file is not None:
+        try:
+            password = password_file.read_text(encoding="utf-8").rstrip("\r\n")
+        except (OSError, UnicodeDecodeError) as error:
+            raise Misused(f"cannot read the password from {password_file}: {error}") from None
+    elif (found := os.environ.get(VARIABLE)) is not None:
+        password = found
+    else:
+        raise Misused(f"--sasl-mechanism needs a password, from --password-file or {VARIABLE} in the environment")
+    return Sasl(mechanism, username, password)
+
+
+def _positive(number: int) -> int:
+    if number < 1:
+        raise Misused(f"--at-once is {number}: it must be 1 or more")
+    return number
+
+
+def _release(text: str) -> tuple[int, int]:
+    try:
+        return release(text)
+    except ValueError:
+        raise Misused(f"--kafka is {text!r}: it must be a release like 4.0") from None
+
+
+def _allow_many_files() -> None:
+    """Raise the limit of open files as far as this process may: each connection is one."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+async def _run(endpoint: Endpoint, address: str, plan: Plan) -> Report:
+    """Run the rules, until a signal; then clean up, and end as a process that the signal ended."""
+    progress = Progress()
+    done: list[Report] = []
+    got: list[int] = []
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        try:
+            async with trio.open_nursery() as nursery:
+
+                async def stop_at_a_signal() -> None:
+                    async for number in signals:
+                        got.append(number)
+                        nursery.cancel_scope.cancel()
+
+                nursery.start_soon(stop_at_a_signal)
+                nursery.start_soon(_show, progress, sys.stderr)
+                done.append(await check(endpoint.open, address, plan, progress))
+                nursery.cancel_scope.cancel()
+        except* CannotRun as group:
+            problem = group.exceptions[0]
+            while isinstance(problem, BaseExceptionGroup):
+                problem = problem.exceptions[0]
+            raise CannotRun(str(problem)) from None
+        finally:
+            _wipe(sys.stderr)
+    if not done:
+        _complain("stopped; what was made at the broker was removed as far as it could be")
+        sys.exit(128 + got[0])
+    return done[0]
+
+
+async def _show(progress: Progress, file: IO[str]) -> None:
+    """Show how far the run is: in one line that changes, or where nobody can see that, in a line every 10 s."""
+    last = ""
+    while True:
+        await trio.sleep(0.2 if file.isatty() else 10)
+        line = f"{progress.phase}: {progress.done} of {progress.total}, {progress.broken} broken"
+        if progress.running:
+            longest = min(progress.running, key=lambda name: progress.running[name])
+            line += f", {len(progress.running)} running (longest {longest})"
+        if line != last:
+            last = line
+            with suppress(OSError):
+                print(f"\r\x1b[K{line[:100]}" if file.isatty() else line, end="" if file.isatty() else "\n", file=file)
+                file.flush()
+
+
+def _wipe(file: IO[str]) -> None:
+    if file.isatty():
+        with suppress(OSError):
+            print("\r\x1b[K", end="", file=file, flush=True)
+
+
+def _complain(sentence: str) -> None:
+    clean = "".join(each if each.isprintable() else "?" for each in sentence)
+    with suppress(OSError, ValueError):
+        print(f"kcoord: {clean}", file=sys.stderr, flush=True)
+
+
+def _fail(sentence: str) -> NoReturn:
+    _complain(sentence)
+    sys.exit(COULD_NOT_RUN)

@@ -1,0 +1,129 @@
+"""Connections to a broker as clients have them: plain or by TLS, with or without SASL."""
+
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final
+
+import trio
+
+from kcoord.check.outcome import CannotRun
+from kcoord.check.probe import Client, Closed
+from kcoord.check.scram import Scram, ScramError
+from wire.errors import ErrorCode, WireError
+from wire.messages import SaslAuthenticateRequest, SaslHandshakeRequest
+
+PATIENCE: Final = 20.0
+"""Seconds in which a connection must be ready to be used."""
+_HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
+
+
+@dataclass(frozen=True)
+class Sasl:
+    """As whom to authenticate, and how: by PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512."""
+
+    mechanism: str
+    username: str
+    password: str
+
+    def __repr__(self) -> str:
+        return f"Sasl({self.mechanism!r}, {self.username!r})"
+
+
+@dataclass(frozen=True)
+class Endpoint:
+    """Where a broker is, and how to connect there."""
+
+    host: str
+    port: int
+    tls: ssl.SSLContext | None = None
+    sasl: Sasl | None = None
+
+    async def open(self) -> trio.abc.Stream:
+        """Connect, so that requests can be sent.
+
+        Raises:
+            OSError: Nobody listens there, or the other side of TLS is not who it should be.
+            CannotRun: The broker does not let us in.
+
+        """
+        with trio.move_on_after(PATIENCE):
+            plain = await trio.open_tcp_stream(self.host, self.port)
+            try:
+                stream: trio.abc.Stream = plain
+                if self.tls is not None:
+                    secure = trio.SSLStream(plain, self.tls, server_hostname=self.host, https_compatible=True)
+                    await _shake_hands(secure)
+                    stream = secure
+                if self.sasl is not None:
+                    await authenticate(stream, self.sasl)
+            except BaseException:
+                await trio.aclose_forcefully(plain)
+                raise
+            return stream
+        raise TimeoutError(f"the connection is not ready within {PATIENCE:g} s")
+
+
+def address_of(text: str) -> tuple[str, int]:
+    """Read HOST:PORT; IPv6 addresses are in brackets. Raises CannotRun."""
+    host, _, port = text.rpartition(":")
+    bare = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
+    if not bare or (":" in bare and bare == host) or not (port.isascii() and port.isdecimal()) or len(port) > 5:
+        raise CannotRun(f"{text!r} is not the address of a broker: it must be HOST:PORT")
+    if not 1 <= int(port) <= 65535:
+        raise CannotRun(f"{text!r} has no port that there is: 1 to 65535")
+    return bare, int(port)
+
+
+def tls_context(*, ca: Path | None, cert: Path | None, key: Path | None, insecure: bool) -> ssl.SSLContext:
+    """Return how TLS is spoken, with PEM files. Raises CannotRun for a file that is none."""
+    try:
+        context = ssl.create_default_context(cafile=ca)
+        if cert is not None:
+            context.load_cert_chain(cert, key)
+    except (OSError, ssl.SSLError) as error:
+        raise CannotRun(f"the files for TLS are of no use: {error.strerror or error}") from None
+    if key is not None and cert is None:
+        raise CannotRun("--key is of no use without --cert")
+    if insecure:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
+
+
+async def _shake_hands(stream: "trio.SSLStream[trio.SocketStream]") -> None:
+    try:
+        await stream.do_handshake()
+    except trio.BrokenResourceError as error:
+        cause = error.__cause__
+        if isinstance(cause, ssl.SSLCertVerificationError):
+            raise CannotRun(f"the broker's certificate is not accepted: {cause.verify_message}") from None
+        raise CannotRun("the broker does not speak TLS, or not with us") from None
+
+
+async def authenticate(stream: trio.abc.Stream, sasl: Sasl) -> None:
+    """Authenticate on a new connection, as KIP-43 and KIP-152 have it. Raises CannotRun."""
+    client = Client(stream, "kcoord-check")
+    try:
+        answer = await client.call(SaslHandshakeRequest(mechanism=sasl.mechanism), 1)
+        if answer.error_code != ErrorCode.NONE:
+            others = ", ".join(answer.mechanisms) or "none"
+            raise CannotRun(f"the broker does not take {sasl.mechanism}; it offers {others}")
+        if sasl.mechanism == "PLAIN":
+            await _send(client, f"\0{sasl.username}\0{sasl.password}".encode())
+            return
+        scram = Scram(_HASHES[sasl.mechanism], sasl.username, sasl.password)
+        challenge = await _send(client, scram.first())
+        scram.verify(await _send(client, scram.final(challenge)))
+    except Closed:
+        raise CannotRun("the broker closes connections that authenticate; does it want SASL here?") from None
+    except (WireError, ScramError, TimeoutError) as error:
+        raise CannotRun(f"authentication failed: {error}") from None
+
+
+async def _send(client: Client, data: bytes) -> bytes:
+    answer = await client.call(SaslAuthenticateRequest(auth_bytes=data), 1)
+    if answer.error_code != ErrorCode.NONE:
+        raise CannotRun(f"authentication failed: {answer.error_message or ErrorCode(answer.error_code).name}")
+    found: bytes = answer.auth_bytes
+    return found

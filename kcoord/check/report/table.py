@@ -1,0 +1,80 @@
+"""The results for a terminal: a table of the APIs, and what there is to say about rules that are not kept."""
+
+from collections import Counter
+from typing import IO
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from kcoord.check.result import Report, RuleResult, Verdict
+
+LINES_OF_TRANSCRIPT = 40
+"""Lines of the end of a transcript that are shown of each broken rule; all of them are in the other reports."""
+_COLOURS = {Verdict.KEPT: "green", Verdict.BROKEN: "red", Verdict.NOT_APPLICABLE: "yellow"}
+
+
+def print_table(report: Report, file: IO[str]) -> None:
+    """Print the report. Lines are as long as they are where the output is no terminal. Raises OSError."""
+    console = Console(file=file, highlight=False, soft_wrap=not file.isatty())
+    for result in report.results:
+        if result.verdict is Verdict.BROKEN:
+            _print_broken(console, result)
+    unsteady = [result for result in report.results if result.unsteady]
+    if unsteady:
+        console.print("Kept only when they were run once more, with less beside them:")
+        for result in unsteady:
+            console.print(Text(f"  {result.rule.id}  {result.rule.says}"))
+        console.print()
+    _print_not_applicable(console, report)
+    console.print(_table(report))
+    for note in report.notes:
+        console.print(Text(f"Note: {note}"))
+    console.print(Text(_sum(report), style="red" if report.count(Verdict.BROKEN) else "green"))
+
+
+def _table(report: Report) -> Table:
+    table = Table(title=f"How {report.address} keeps the protocol", title_justify="left")
+    table.add_column("API")
+    for verdict in Verdict:
+        table.add_column(verdict.value, justify="right", style=_COLOURS[verdict])
+    for api in dict.fromkeys(result.rule.api for result in report.results):
+        counts = Counter(result.verdict for result in report.results if result.rule.api == api)
+        table.add_row(api, *(str(counts[verdict] or "") for verdict in Verdict))
+    return table
+
+
+def _print_broken(console: Console, result: RuleResult) -> None:
+    rule = result.rule
+    console.print(Text(f"{rule.id} is broken ({rule.api}): {rule.says}", style="bold red"))
+    console.print(Text(f"  by {rule.source}"))
+    for case in result.cases:
+        if case.run.failure is None:
+            continue
+        if case.case.label:
+            console.print(Text(f"  in the case {case.case.label}", style="bold"))
+        for line in case.run.failure.lines():
+            console.print(Text(f"  {line}"))
+        lines = [line for each in case.run.transcript for line in each.lines()]
+        if len(lines) > LINES_OF_TRANSCRIPT:
+            console.print(Text(f"  ... {len(lines) - LINES_OF_TRANSCRIPT} lines", style="dim"))
+        for line in lines[-LINES_OF_TRANSCRIPT:]:
+            console.print(Text(f"  {line}", style="dim"))
+    console.print()
+
+
+def _print_not_applicable(console: Console, report: Report) -> None:
+    reasons: dict[str, list[str]] = {}
+    for result in report.results:
+        if result.verdict is Verdict.NOT_APPLICABLE:
+            reasons.setdefault(result.reason, []).append(result.rule.id)
+    if reasons:
+        console.print("Not applicable:")
+        for reason, ids in reasons.items():
+            console.print(Text(f"  {', '.join(ids)}: {reason}"))
+        console.print()
+
+
+def _sum(report: Report) -> str:
+    parts = [f"{report.count(verdict)} {verdict.value}" for verdict in Verdict]
+    return f"{len(report.results)} rules in {report.seconds:.1f} s: {', '.join(parts)}"
