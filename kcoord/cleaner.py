@@ -13,8 +13,9 @@ import trio
 from kcoord.apis.turns import Turns
 from kcoord.broker import Broker
 from kcoord.log.catalog import Topic
-from kcoord.log.compaction import COMPACT, Compaction
+from kcoord.log.compaction import Compaction
 from kcoord.log.partition import Partition
+from kcoord.log.topic_config import COMPACT
 from kcoord.notices import PartitionsAdded, TopicConfigured, TopicCreated, TopicDeleted
 
 OF_TOPICS = (TopicCreated, TopicDeleted, PartitionsAdded, TopicConfigured)

@@ -44,6 +44,15 @@ class FrameBuffer:
         """Whether bytes are there that no frame was made of yet: another frame, or the beginning of one."""
         return self._pos < len(self._data)
 
+    @property
+    def missing(self) -> int:
+        """How many bytes the next payload lacks, as far as its size has come and is none too large; otherwise 0."""
+        there = len(self._data) - self._pos - _SIZE.size
+        if there < 0:
+            return 0
+        size: int = _SIZE.unpack_from(self._data, self._pos)[0]
+        return max(0, size - there) if size <= self.max_size else 0
+
     def next(self) -> bytes | None:
         """Take the next whole payload, without its size; `None` while it is not all there.
 

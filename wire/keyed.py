@@ -62,9 +62,10 @@ def keyed_batch(
         size += len(outer) + inner
         parts += (outer, b"\0\0", offset, key_size, key, value_size, value, b"\0")
     body = b"".join(parts)
+    attributes = _APPEND_TIME_BIT if log_append_time else 0
     header = _HEADER.pack(
         base_offset, HEADER_SIZE - _LENGTH_END + size, leader_epoch, _MAGIC, 0,
-        _APPEND_TIME_BIT if log_append_time else 0, len(rows) - 1, timestamp, timestamp, -1, -1, base_sequence, len(rows),
+        attributes, len(rows) - 1, timestamp, timestamp, -1, -1, base_sequence, len(rows),
     )  # fmt: skip
     crc = crc32c(body, crc32c(header[_CRC_START:]))
     return b"".join((header[:_CRC_OFFSET], _UINT32.pack(crc), header[_CRC_START:], body))

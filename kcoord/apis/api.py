@@ -53,7 +53,8 @@ class Api:
     ) -> None:
         """`versions` is in Kafka's notation, "0-9"; each of them must be one that the message class can read.
 
-        `weight` counts the entries of a response, for an API of which a small request may have a large answer.
+        `weight` counts the entries of a response, for an API of which a small request may have a large answer, or a
+        large request a small one.
 
         `offered` is the range that ApiVersions tells, for an API that is offered in versions that are not served:
         librdkafka wants to see such ones (KAFKA-18659).

@@ -246,4 +246,11 @@ def refused(index: int, refusal: Refused) -> PartitionProduceResponse:
     )
 
 
-API = Api(request=ProduceRequest, versions="3-13", offered="0-13", handle=produce)
+def weight(response: ProduceResponse) -> int:
+    """Return how many entries there are to be written."""
+    return sum(
+        1 + len(partition.record_errors) for topic in response.responses for partition in topic.partition_responses
+    )
+
+
+API = Api(request=ProduceRequest, versions="3-13", offered="0-13", handle=produce, weight=weight)

@@ -34,7 +34,9 @@ from wire.header import read_request_header, response_frame
 from wire.messages import ApiVersionsResponse
 
 READ_SIZE = 65_536
-"""Bytes that are read at once, at most."""
+"""Bytes that are read at once, at most, where nobody knows how many will come."""
+MOST_READ = 1024 * 1024
+"""Bytes that are read at once, at most, of a request whose size is known."""
 LARGE = 256 * 1024
 """Bytes from which a request, or an answer, is large: what is done with it takes long enough to be felt by others."""
 HEAVY = 2_000
@@ -152,7 +154,7 @@ class Connection:
         while True:
             frame = frames.next()
             if frame is None:
-                data = await stream.receive_some(READ_SIZE)
+                data = await stream.receive_some(max(READ_SIZE, min(frames.missing, MOST_READ)))
                 if not data:
                     self.why = "the client closed it"
                     return
@@ -180,8 +182,9 @@ class Connection:
     async def _answer(self, known: KnownHeader, frame: bytes, correlation_id: int) -> bytes | None:
         """Read a request, have it handled, and put the answer, if there is one, into bytes. Raises as `_framed`.
 
-        What is large is read and written in a thread, one request at a time, while others are served; what lies in
-        between is the handler's, which lets others have their turns itself.
+        What is large is read in a thread, one request at a time, while others are served, and its answer is written
+        there unless the API can tell that it is a light one; what lies in between is the handler's, which lets others
+        have their turns itself.
         """
         large = len(frame) >= LARGE
         if large:
@@ -191,7 +194,7 @@ class Connection:
         response = await known.handle(known.call, request)
         if response is None:
             return None
-        if large or (known.weight is not None and known.weight(response) >= HEAVY):
+        if large if known.weight is None else known.weight(response) >= HEAVY:
             try:
                 framed: bytes = await self._in_thread(response_frame, correlation_id, response, known.response_version)
             except Unsendable:

@@ -49,6 +49,19 @@ def test_what_is_left_over_is_known():
     assert not frames.holds_more
 
 
+def test_how_much_is_missing():
+    frames = FrameBuffer(100)
+    for piece, missing in ((b"", 0), (b"\0\0", 0), (b"\0", 0), (b"\x05", 5), (b"ab", 3), (b"cdefg", 0)):
+        frames.feed(piece)
+        assert frames.missing == missing
+    assert frames.next() == b"abcde"
+    assert frames.missing == 0
+    for size in (-1, 101):
+        frames = FrameBuffer(100)
+        frames.feed(size.to_bytes(4, "big", signed=True))
+        assert frames.missing == 0
+
+
 def test_one_byte_at_a_time():
     frames, out = FrameBuffer(100), []
     for byte in framed(b"first") + framed(b"") + framed(b"x" * 100):
