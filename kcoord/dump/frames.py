@@ -1,5 +1,6 @@
 """Frames, and how a stream of bytes is cut into them. Offsets and sizes are in bytes, times in ms since the epoch."""
 
+import os
 from dataclasses import dataclass
 from typing import Final
 
@@ -80,3 +81,14 @@ class Cutter:
     def rest(self) -> bytes:
         """What is there of a frame that is not complete; of a broken stream, what came up to then that is no frame."""
         return bytes(self._held)
+
+
+def reason(error: OSError) -> str:
+    """Return what the system says of a connection that was not made; trio hides it below an error of its own."""
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, OSError) and cause.strerror:
+            # Numbers below 0 are those of the resolver.
+            return os.strerror(cause.errno) if cause.errno and cause.errno > 0 else cause.strerror
+        cause = cause.exceptions[0] if isinstance(cause, BaseExceptionGroup) else cause.__cause__
+    return str(error)

@@ -9,7 +9,7 @@ import time
 import trio
 
 from kcoord.config import Address
-from kcoord.dump.frames import KEPT_OF_RUBBISH, MOST, BadInput, Cutter
+from kcoord.dump.frames import KEPT_OF_RUBBISH, MOST, BadInput, Cutter, reason
 from kcoord.dump.rewriting import Rewriter
 from kcoord.dump.taps import Tap
 
@@ -78,7 +78,7 @@ class Proxy:
             try:
                 return await trio.open_tcp_stream(self._to.host, self._to.port)
             except OSError as error:
-                why = str(error.__cause__ or error)
+                why = reason(error)
         self._tap.noted(_now(), number, f"the broker at {self._to} cannot be reached: {why}")
         return None
 

@@ -14,7 +14,7 @@ import trio
 
 from kcoord.config import Address
 from kcoord.dump.compare import Comparison, Difference, Finding, Question
-from kcoord.dump.frames import MOST, SIZE, BadInput, Cutter
+from kcoord.dump.frames import MOST, SIZE, BadInput, Cutter, reason
 from kcoord.dump.learning import Ids, put_in
 from kcoord.dump.plain import plain
 from kcoord.dump.session import Broken, Closed, Event, Opened, Passed
@@ -131,7 +131,7 @@ class Replay:
                 try:
                     stream = await trio.open_tcp_stream(self._target.host, self._target.port)
                 except OSError as error:
-                    why = str(error.__cause__ or error)
+                    why = reason(error)
             if stream is None:
                 raise BadInput(f"{self._target} cannot be reached: {why}")
             line = self._lines[number] = Line(stream, Cutter(MOST))
