@@ -2,13 +2,11 @@
 
 import pytest
 
+pytest_plugins = ["kcoord.check.pytest_plugin"]
+"""Has `--bootstrap`, by which the scenarios run over TCP against the broker there (topics t, u, wide must exist)."""
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--bootstrap",
-        metavar="HOST:PORT",
-        help="run the scenarios over TCP against the broker there (topics t and u with 3 partitions must exist)",
-    )
     parser.addoption(
         "--broker-setting",
         metavar="NAME=VALUE",

@@ -89,7 +89,7 @@ def _frames(error: BaseException, first: BaseException) -> Iterator[tuple[str, i
 def _is_of_a_script(file: str) -> bool:
     path = Path(file)
     if path.parent == _HERE:
-        return path.name not in {"runner.py", "probe.py"}
+        return path.name not in {"runner.py", "probe.py", "outcome.py"}
     return path.parent.name == "rules"
 
 

@@ -22,6 +22,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kcoord.check.names import SHARED
 from wire.messages import REQUESTS
 from wire.schema import Message, Versions
 
@@ -86,7 +87,20 @@ class Rule:
         return "\n".join(lines[start:])
 
 
-def rule(
+def rule(*, id: str, **parts: Any) -> Callable[[Script], Script]:  # noqa: A002 - what it is called in a report
+    """Register a script as a rule; the parts are those of `make`. Raises ValueError, also for an id that is taken."""
+
+    def register(script: Script) -> Script:
+        if id in _RULES:
+            raise ValueError(f"there are two rules {id}")
+        _RULES[id] = make(script, id=id, **parts)
+        return script
+
+    return register
+
+
+def make(
+    script: Script,
     *,
     id: str,  # noqa: A002 - what it is called in a report
     api: str,
@@ -102,10 +116,11 @@ def rule(
     until: str | None = None,
     alone: bool = False,
     connections: int = 8,
-) -> Callable[[Script], Script]:
-    """Register a script as a rule.
+) -> Rule:
+    """Make a rule of a script.
 
     Args:
+        script: A conversation with a broker, called with a World and the values of a case.
         id: By which people and reports call it: letters, digits, dots, hyphens.
         api: The request that it is about, by Kafka's name, or "Connection".
         says: One sentence, with a full stop: what the broker does.
@@ -123,38 +138,33 @@ def rule(
         connections: How many connections one case has open at most.
 
     Raises:
-        ValueError: One of them is not so, or there is such a rule already.
+        ValueError: One of them is not so.
 
     """
-
-    def register(script: Script) -> Script:
-        if id in _RULES:
-            raise ValueError(f"there are two rules {id}")
-        if api not in APIS and api != CONNECTION:
-            raise ValueError(f"rule {id} is about {api}, which is no API known here")
-        if not says.endswith("."):
-            raise ValueError(f"what rule {id} says is no sentence")
-        Versions.parse(versions)
-        _RULES[id] = Rule(
-            id=id,
-            api=api,
-            says=says,
-            source=source,
-            versions=versions,
-            script=script,
-            cost=cost,
-            settings={name: _setting(value) for name, value in (settings or {}).items()},
-            topics=topics,
-            cases=_cases(each),
-            also=tuple(also.split()),
-            since=None if since is None else release(since),
-            until=None if until is None else release(until),
-            alone=alone,
-            connections=connections,
-        )
-        return script
-
-    return register
+    if api not in APIS and api != CONNECTION:
+        raise ValueError(f"rule {id} is about {api}, which is no API known here")
+    if not says.endswith("."):
+        raise ValueError(f"what rule {id} says is no sentence")
+    if unknown := set(topics) - SHARED.keys():
+        raise ValueError(f"rule {id} needs topics that are not shared: {', '.join(sorted(unknown))}")
+    Versions.parse(versions)
+    return Rule(
+        id=id,
+        api=api,
+        says=says,
+        source=source,
+        versions=versions,
+        script=script,
+        cost=cost,
+        settings={name: _setting(value) for name, value in (settings or {}).items()},
+        topics=topics,
+        cases=_cases(each),
+        also=tuple(also.split()),
+        since=None if since is None else release(since),
+        until=None if until is None else release(until),
+        alone=alone,
+        connections=connections,
+    )
 
 
 def registered() -> dict[str, Rule]:

@@ -1,0 +1,163 @@
+"""What scenarios about records share: topics of their own, batches, producing, and a look at what is stored."""
+
+import struct
+from collections.abc import Sequence
+from typing import Any
+from uuid import UUID
+
+from crc32c import crc32c
+
+from kcoord.check.probe import Client
+from wire.errors import ErrorCode
+from wire.messages import (
+    CreatableTopic,
+    CreatableTopicConfig,
+    CreateTopicsRequest,
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+    MetadataRequest,
+    MetadataRequestTopic,
+    PartitionProduceData,
+    PartitionProduceResponse,
+    ProduceRequest,
+    TopicProduceData,
+)
+from wire.records import Compression, Record, build, records_of, split
+
+NOBODY = UUID("0badcafe-0000-4000-8000-0123456789ab")
+TIME = 1_700_000_000_000
+"""When the records of these scenarios were made, in Unix ms."""
+Sent = tuple[str | UUID, list[tuple[int, bytes | None]]]
+
+
+async def new_topic(client: Client, partitions: int = 3, **settings: str) -> str:
+    """Create a topic that nobody else uses, and wait until there is somebody who leads its partitions."""
+    name = client.names.topic("log")
+    wish = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+    wish.configs = [CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in settings.items()]
+    answer = await client.call(CreateTopicsRequest(topics=[wish], timeout_ms=30_000), 7)
+    assert answer.topics[0].error_code == 0, answer.topics[0].error_message
+    request = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
+    while True:
+        (found,) = (await client.call(request, 12)).topics
+        ready = found.error_code == 0 and all(one.error_code == 0 for one in found.partitions)
+        if ready and await ends(client, name, *range(partitions)) == [0] * partitions:
+            return name
+
+
+def batch(
+    *values: bytes,
+    times: Sequence[int] = (),
+    key: bytes | None = b"key",
+    compression: Compression = Compression.NONE,
+    producer: tuple[int, int, int] = (-1, -1, -1),
+) -> bytes:
+    """A batch of these values (or of one for each time). `producer` is id, epoch and first sequence number."""
+    values = values or (b"value",) * (len(times) or 1)
+    times = times or [TIME] * len(values)
+    producer_id, epoch, sequence = producer
+    return build(
+        [Record(at, time, key, value) for at, (time, value) in enumerate(zip(times, values, strict=True))],
+        compression=compression,
+        producer_id=producer_id,
+        producer_epoch=epoch,
+        base_sequence=sequence,
+    )
+
+
+def changed(records: bytes, at: int, form: str, value: int, *, checksum: bool = True) -> bytes:
+    """The same batch with other bytes somewhere, and a checksum that agrees, unless that is unwished for."""
+    data = bytearray(records)
+    struct.pack_into(form, data, at, value)
+    if checksum:
+        struct.pack_into(">I", data, 17, crc32c(data[21:]))
+    return bytes(data)
+
+
+def attributes(records: bytes, value: int) -> bytes:
+    """The same batch with other attributes."""
+    return changed(records, 21, ">h", value)
+
+
+def request_of(
+    version: int, *sent: Sent, acks: int = -1, timeout: int = 10_000, transactional_id: str | None = None
+) -> ProduceRequest:
+    """A request with records: of each topic, by name or from version 13 on by id, (partition, records)."""
+    topics = []
+    for topic, partitions in sent:
+        entry = TopicProduceData(
+            partition_data=[PartitionProduceData(index=index, records=records) for index, records in partitions]
+        )
+        if isinstance(topic, UUID):
+            entry.topic_id = topic
+        else:
+            entry.name = topic
+        assert isinstance(topic, UUID) == (version >= 13)
+        topics.append(entry)
+    return ProduceRequest(transactional_id=transactional_id, acks=acks, timeout_ms=timeout, topic_data=topics)
+
+
+async def produce(
+    client: Client, version: int, *sent: Sent, **what: Any
+) -> dict[str | UUID, dict[int, PartitionProduceResponse]]:
+    """Send records; return the entries of the answer by topic and partition. No entry comes twice."""
+    answer = await client.call(request_of(version, *sent, **what), version)
+    assert answer.throttle_time_ms == 0
+    assert answer.node_endpoints == []
+    found: dict[str | UUID, dict[int, PartitionProduceResponse]] = {}
+    for topic in answer.responses:
+        name = topic.topic_id if version >= 13 else topic.name
+        assert name not in found
+        found[name] = {each.index: each for each in topic.partition_responses}
+        assert len(found[name]) == len(topic.partition_responses)
+        assert found[name]
+    return found
+
+
+async def put(client: Client, topic: str, index: int, *batches: bytes) -> list[int]:
+    """Append batches one by one, none of which may be refused; return their base offsets."""
+    offsets = []
+    for records in batches:
+        one = (await produce(client, 12, (topic, [(index, records)])))[topic][index]
+        assert one.error_code == 0, (ErrorCode(one.error_code).name, one.error_message)
+        offsets.append(one.base_offset)
+    return offsets
+
+
+async def look_up(client: Client, topic: str, index: int, timestamp: int, version: int = 11) -> tuple[int, ...]:
+    """Return (error, timestamp, offset, leader epoch) that ListOffsets finds."""
+    partition = ListOffsetsPartition(partition_index=index, timestamp=timestamp)
+    request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=[partition])])
+    ((found,),) = [one.partitions for one in (await client.call(request, version)).topics]
+    return (found.error_code, found.timestamp, found.offset, found.leader_epoch)
+
+
+async def ends(client: Client, topic: str, *indexes: int) -> list[int]:
+    """Return where partitions end; -1 for one that cannot tell."""
+    return [(await look_up(client, topic, index, -1))[2] for index in indexes]
+
+
+async def stored(client: Client, topic: str, index: int, offset: int = 0) -> list[Record]:
+    """Return the records from there on, all at once. What else is in the first batch, consumers skip as well."""
+    partition = FetchPartition(partition=index, fetch_offset=offset, partition_max_bytes=10**7)
+    request = FetchRequest(
+        max_wait_ms=0, min_bytes=0, max_bytes=10**7, topics=[FetchTopic(topic=topic, partitions=[partition])]
+    )
+    ((found,),) = [one.partitions for one in (await client.call(request, 12)).responses]
+    assert found.error_code == 0
+    return [record for one in split(found.records) for record in records_of(one) if record.offset >= offset]
+
+
+async def delete_before(client: Client, topic: str, index: int, offset: int) -> None:
+    """Let a log begin there."""
+    partition = DeleteRecordsPartition(partition_index=index, offset=offset)
+    request = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name=topic, partitions=[partition])], timeout_ms=10_000)
+    ((found,),) = [one.partitions for one in (await client.call(request, 2)).topics]
+    assert (found.error_code, found.low_watermark) == (0, offset)
