@@ -61,6 +61,12 @@ class Difference:
     recorded: Any
     now: Any
 
+    @property
+    def gist(self) -> str:
+        """What is the same in differences that are alike: of an id, or a time, it is not the value."""
+        name = next((each for each in reversed(self.path) if isinstance(each, str) and each[:1] != "["), "")
+        return repr(self.path if name in KINDS or name in MASKED else (self.path, self.recorded, self.now))
+
 
 @dataclass(frozen=True, slots=True)
 class Question:

@@ -4,9 +4,9 @@ Magic numbers tell byte order and unit of time; link layers are Ethernet, loopba
 (v1 and v2) and raw IP. What is no TCP over IPv4 or IPv6 is passed over, and so is what cannot be put together here:
 fragments of IP.
 
-No library is used: dpkt, the usual one, had its last release in 2022, has no types, raises more than its own errors
-for garbage, does not put TCP together, and whoever only serves would have to install it; what is needed of it is this
-file. `pcapng`, which Wireshark writes, is recognised and not read: `editcap -F pcap` turns it into this format.
+No library is used: dpkt, the usual one, had its last release in 2022, has no types and does not put TCP together, and
+whoever only serves would have to install it; what is needed of it is this file. `pcapng`, which Wireshark writes, is
+recognised and not read: `editcap -F pcap` turns it into this format.
 """
 
 import struct

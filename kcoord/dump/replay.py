@@ -235,7 +235,7 @@ class Replay:
     def _tell(self, finding: Finding) -> None:
         self.count.findings += 1
         if finding.difference is not None and finding.asked is not None:
-            known = repr((finding.asked.key, finding.asked.version, finding.difference))
+            known = f"{finding.asked.key} {finding.asked.version} {finding.difference.gist}"
             if known in self._told:
                 self.count.repeated += 1
                 return

@@ -204,3 +204,14 @@ def test_findings_are_one_line():
         "topics[name t] was nothing, is {name 't', error_code 3 UNKNOWN_TOPIC_OR_PARTITION, list [null, 01 (1 bytes)]}"
     )
     assert "the whole answer was" in finding_as_text(Finding(2, asked, difference=Difference((), b"\xff", b"\xfe")))
+
+
+def test_differences_of_ids_are_alike():
+    def gist(name, now):
+        return Difference(("list", 0, name), 0, now).gist
+
+    assert gist("session_id", 5) == gist("session_id", 6)
+    assert gist("finalized_features_epoch", 5) == gist("finalized_features_epoch", 6)
+    assert gist("error_code", 5) != gist("error_code", 6)
+    assert gist("session_id", 5) != gist("node_id", 5)
+    assert Difference((), b"a", b"b").gist != Difference((), b"a", b"c").gist
