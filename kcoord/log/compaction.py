@@ -98,9 +98,10 @@ class Compaction:
     def is_due(self) -> bool:
         """Whether enough is dirty: `FLOOR`, and as much as is clean (Apache Kafka, `min.cleanable.dirty.ratio` 0.5).
 
-        It costs little enough to be asked after every append.
+        What the broker wrote itself counts as soon as it is in batches. It costs little enough to be asked after every
+        append.
         """
-        return self.partition.size_bytes >= self._due_at
+        return self.partition.settled_bytes >= self._due_at
 
     def look(self) -> None:
         """Notice that the log became smaller by itself, so that `is_due` is right."""

@@ -10,6 +10,7 @@ from typing import Final
 
 from kcoord.log.batches import Batch, Batches
 from kcoord.log.memory import LogMemory
+from kcoord.log.pending import Pending, Write
 from kcoord.log.producers import Producers
 from kcoord.log.topic_config import COMPACT, DELETE, LOG_APPEND_TIME, TopicConfig
 from kcoord.log.validation import Checked, Refused, check_batch, only_batch
@@ -22,6 +23,9 @@ __all__ = ["Appended", "Batch", "Found", "Partition", "Refused"]
 
 HIGH_WATERMARK: Final = -1
 """What stands for the end of the log where a new start is asked for (Apache Kafka `DeleteRecordsRequest`)."""
+
+MOST_PENDING: Final = 1024 * 1024
+"""Bytes, about, that what the broker wrote itself may take before it is put into batches unasked."""
 
 _TOLD_WITHOUT_START: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.CORRUPT_MESSAGE})
 """Refusals with which Kafka does not tell the log start offset (`ReplicaManager.appendRecordsToLeader`)."""
@@ -55,6 +59,7 @@ class Partition:
         "_batches",
         "_memory",
         "_next_watcher",
+        "_pending",
         "_producers",
         "_watchers",
         "config",
@@ -76,6 +81,7 @@ class Partition:
         self.deleted = False
         self._memory = memory
         self._batches = Batches()
+        self._pending = Pending()
         self._producers = Producers(memory)
         self._watchers: dict[int, Callable[[], None]] = {}
         self._next_watcher = 0
@@ -83,12 +89,23 @@ class Partition:
     @property
     def size_bytes(self) -> int:
         """Bytes of all batches."""
+        return self._settled.size_bytes
+
+    @property
+    def settled_bytes(self) -> int:
+        """Bytes of all batches but for what the broker wrote lately and nobody has looked at: that stays as it is."""
         return self._batches.size_bytes
 
     @property
     def batches(self) -> Sequence[Batch]:
         """All batches, oldest first, as they are now; not to be changed."""
-        return self._batches.all
+        return self._settled.all
+
+    @property
+    def _settled(self) -> Batches:
+        if self._pending:
+            self._settle()
+        return self._batches
 
     def append(self, records: bytes | None, now_ms: int, *, version: int) -> Appended:
         """Append what a Produce request of that version brought for this partition.
@@ -138,20 +155,42 @@ class Partition:
     def append_own(self, records: Sequence[tuple[bytes | None, bytes | None]], now_ms: int) -> Appended:
         """Append what the broker itself writes, keys and values, at least one, as one batch.
 
-        Neither its size nor the memory is a reason to refuse it.
+        Neither its size nor the memory is a reason to refuse it. The batch is made when somebody wants to see it; of
+        what nobody wants to see, only the newest of each key may be left then, in a topic that is compacted.
         """
         assert not self.deleted
         assert records
         append_time = self.config.message_timestamp_type == LOG_APPEND_TIME
-        batch = keyed_batch(
-            records,
-            now_ms,
-            base_offset=self.high_watermark,
-            leader_epoch=self.leader_epoch,
-            base_sequence=0,  # as Kafka's coordinator has it, which is no producer (`MemoryRecords.builder`)
-            log_append_time=append_time,
+        base = self.high_watermark
+        self.high_watermark += len(records)
+        self._memory.used += self._pending.put(Write(base, records, now_ms, append_time))
+        self._tell()
+        if self._pending.size > MOST_PENDING:
+            self._settle(newest=COMPACT in self.config.cleanup_policy)
+        return Appended(
+            base,
+            self.high_watermark - 1,
+            now_ms if append_time else NO_TIMESTAMP,
+            self.log_start_offset,
+            duplicate=False,
         )
-        return self._place(batch, now_ms if append_time else NO_TIMESTAMP, now_ms)
+
+    def _settle(self, *, newest: bool = False) -> None:
+        """Put into batches what waits for that, because somebody wants to see it; or, compacted, to save memory."""
+        self._memory.used -= self._pending.size
+        for write in self._pending.take(newest=newest):
+            batch = keyed_batch(
+                write.rows,
+                write.time_ms,
+                base_offset=write.base_offset,
+                leader_epoch=self.leader_epoch,
+                base_sequence=0,  # as Kafka's coordinator has it, which is no producer (`MemoryRecords.builder`)
+                log_append_time=write.log_append_time,
+                deltas=write.deltas,
+                last_delta=write.last_delta,
+            )
+            self._batches.append(batch, read_header(batch), write.time_ms)
+            self._memory.used += len(batch) + LogMemory.BATCH_OVERHEAD
 
     def _make_room(self, size: int, now_ms: int) -> None:
         if not self._memory.has_room(size):
@@ -166,7 +205,7 @@ class Partition:
     def _place(self, batch: bytes, log_append_time_ms: int, now_ms: int) -> Appended:
         batch = at_offset(batch, self.high_watermark, self.leader_epoch)
         header = read_header(batch)
-        self._batches.append(batch, header, now_ms)
+        self._settled.append(batch, header, now_ms)
         self._memory.used += len(batch) + LogMemory.BATCH_OVERHEAD
         if header.producer_id >= 0:
             self._producers.remember(header)
@@ -186,15 +225,15 @@ class Partition:
 
         They have at most `max_bytes` together; with `at_least_one` the first is returned, however large it is.
         """
-        return self._batches.read(offset, max_bytes, at_least_one=at_least_one)
+        return self._settled.read(offset, max_bytes, at_least_one=at_least_one)
 
     def bytes_from(self, offset: int) -> int:
         """Return how many bytes `read` would find from there to the end."""
-        return self._batches.bytes_from(offset)
+        return self._settled.bytes_from(offset)
 
     def find_time(self, timestamp_ms: int) -> Found | None:
         """Return the first record, by its offset, of that time (0 or more) or later; None if there is none."""
-        found = self._batches.find_time(timestamp_ms, self.log_start_offset)
+        found = self._settled.find_time(timestamp_ms, self.log_start_offset)
         return None if found is None else Found(*found)
 
     def latest_time(self) -> Found | None:
@@ -202,7 +241,7 @@ class Partition:
 
         If no record has a time, it is the first one, with the time -1.
         """
-        found = self._batches.latest_time(self.log_start_offset)
+        found = self._settled.latest_time(self.log_start_offset)
         return None if found is None else Found(*found)
 
     def delete_before(self, offset: int) -> int:
@@ -217,7 +256,7 @@ class Partition:
         if not 0 <= target <= self.high_watermark:
             raise Refused(ErrorCode.OFFSET_OUT_OF_RANGE)
         if target > self.log_start_offset:
-            self._drop(self._batches.index_of(target), target)
+            self._drop(self._settled.index_of(target), target)
         return self.log_start_offset
 
     def keep_to_limits(self, now_ms: int) -> int:
@@ -233,7 +272,7 @@ class Partition:
             return 0
         left = self.size_bytes
         count = 0
-        for batch in self._batches.all:
+        for batch in self._settled.all:
             too_old = config.retention_ms >= 0 and now_ms - batch.aged_from > config.retention_ms
             too_many = config.retention_bytes >= 0 and left - len(batch.data) >= config.retention_bytes
             if not too_old and not too_many:
@@ -285,4 +324,5 @@ class Partition:
         """Give everything up, because the topic is deleted."""
         self.deleted = True
         self._producers.clear()
+        self._memory.used -= self._pending.discard()
         self._drop(len(self._batches), self.high_watermark)

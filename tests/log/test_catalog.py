@@ -117,5 +117,5 @@ def test_all_partitions_share_one_count_of_memory():
     topic = catalog.create("t", 2, UUID(int=1))
     for each in topic.partitions:
         each.append_own([(b"k", b"v")], 0)
-    assert memory.used == sum(each.size_bytes + LogMemory.BATCH_OVERHEAD for each in topic.partitions)
+    assert sum(each.size_bytes + LogMemory.BATCH_OVERHEAD for each in topic.partitions) == memory.used
     assert Catalog().memory.limit is None

@@ -185,7 +185,7 @@ async def test_the_life_of_a_member(world: World):
     await member.start_join()
     await member.finish_join()
     assert await read.read() == [[(offset(group, topic, 0), at(1))]]
-    await member.sync({member.id: b"second"})
+    await (await member.sync({member.id: b"second"})).answer()
     assert await read.read() == [
         [(GroupMetadataKey(group=group), members(2, member.id, replace(known, assignment=b"second")))]
     ]

@@ -4,7 +4,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from kcoord.log import compaction
+from kcoord.log import compaction, partition
 from kcoord.log.compaction import FLOOR
 from tests.server.client import heartbeat, stable_member
 from tests.server.conftest import start, without_sockets
@@ -103,6 +103,7 @@ async def commit(client, offset, group="g"):
 
 async def test_commits_stay_bounded(autojump_clock, nursery, monkeypatch):
     monkeypatch.setattr(compaction, "FLOOR", 10_000)
+    monkeypatch.setattr(partition, "MOST_PENDING", 10_000)
     server = await start(nursery, without_sockets())
     client = server.connect()
     most = 0

@@ -25,6 +25,22 @@ def test_a_batch_of_rows_is_the_batch_that_is_built_of_records(rows, timestamp, 
     assert keyed_batch(rows, timestamp, **where) == build(records, **where)
 
 
+@given(
+    rows=st.dictionaries(st.integers(0, 20_000), st.tuples(small, large), min_size=1, max_size=20),
+    after=st.integers(0, 20_000),
+)
+def test_a_batch_of_which_rows_were_left_out(rows, after):
+    deltas = sorted(rows)
+    last = deltas[-1] + after
+    found = keyed_batch(
+        [rows[delta] for delta in deltas], 7, base_offset=100, leader_epoch=3, deltas=deltas, last_delta=last
+    )
+    assert check_crc(found)
+    assert list(records_of(found)) == [Record(100 + delta, 7, *rows[delta]) for delta in deltas]
+    header = read_header(found)
+    assert (header.base_offset, header.last_offset, header.record_count) == (100, 100 + last, len(rows))
+
+
 headers = st.lists(st.tuples(st.text(max_size=5), small), max_size=2).map(tuple)
 
 
