@@ -77,5 +77,5 @@ def even_out(answer: Any) -> None:
             topic.partitions.sort(key=lambda partition: partition.partition_index)
     elif isinstance(answer, ListOffsetsResponse):
         answer.topics.sort(key=lambda topic: topic.name)
-        for topic in answer.topics:
-            topic.partitions.sort(key=lambda one: one.partition_index)
+        for found in answer.topics:
+            found.partitions.sort(key=lambda one: one.partition_index)

@@ -10,7 +10,7 @@ What comes of that counts, and the report tells of both.
 import math
 import time
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Final
 
 import trio
@@ -107,9 +107,7 @@ def not_applicable(rule: Rule, target: Target, plan: Plan) -> str:
     return target.without(rule.settings)
 
 
-async def run_case(
-    rule: Rule, case: Case, make_world: MakeWorld, *, transcripts: bool = True, beside: Callable[[], int] = lambda: 0
-) -> Run:
+async def run_case(rule: Rule, case: Case, make_world: MakeWorld, *, transcripts: bool = True) -> Run:
     """Run one case of a rule in a world of its own, which is closed afterwards, and tell what came of it.
 
     Whatever the script raises is a verdict: what a broker answers can make it stumble in any way, by a list of the
@@ -151,7 +149,6 @@ async def run_case(
         why=why,
         failure=failure,
         transcript=tuple(transcript.shown()) if told else (),
-        beside=beside(),
     )
 
 
@@ -164,9 +161,9 @@ class _Round:
     progress: Progress
     groups: list[str] = field(default_factory=list)
     topics: list[str] = field(default_factory=list)
-    late: float = 0.0
     connections: int = 0
-    begun: int = 0
+    beside: dict[str, int] = field(default_factory=dict)
+    """How many others ran, at most, beside each of those that run."""
 
     async def all_of(self, rules: Sequence[Rule]) -> dict[str, list[CaseResult]]:
         """Run all cases of the rules; return what came of them by the rules' ids, in the order of the cases."""
@@ -175,19 +172,16 @@ class _Round:
         self.progress.total = len(jobs)
         found: dict[tuple[str, str], Run] = {}
         again: dict[tuple[str, str], Run] = {}
-        async with trio.open_nursery() as nursery:
-            nursery.start_soon(self._watch_the_time)
-            self.progress.phase = "running"
-            await self._side_by_side([job for job in jobs if not job[0].alone], found, self.plan.side_by_side)
-            self.progress.phase = "running alone"
-            await self._side_by_side([job for job in jobs if job[0].alone], found, 1)
-            broken = [job for job in jobs if found[_key(*job)].verdict is Verdict.BROKEN]
-            self.progress.phase = "running once more"
-            self.progress.total += len(broken)
-            for alone in (False, True):
-                jobs_again = [job for job in broken if job[0].alone is alone]
-                await self._side_by_side(jobs_again, again, 1 if alone else _width(jobs_again, found))
-            nursery.cancel_scope.cancel()
+        self.progress.phase = "running"
+        await self._side_by_side([job for job in jobs if not job[0].alone], found, self.plan.side_by_side)
+        self.progress.phase = "running alone"
+        await self._side_by_side([job for job in jobs if job[0].alone], found, 1)
+        broken = [job for job in jobs if found[_key(*job)].verdict is Verdict.BROKEN]
+        self.progress.phase = "running once more"
+        self.progress.total += len(broken)
+        for alone in (False, True):
+            jobs_again = [job for job in broken if job[0].alone is alone]
+            await self._side_by_side(jobs_again, again, 1 if alone else _width(jobs_again, found))
         results: dict[str, list[CaseResult]] = {}
         for rule in rules:
             for case in rule.cases:
@@ -210,43 +204,40 @@ class _Round:
                 nursery.start_soon(self._run, rule, case, found, limit)
 
     async def _wait_for_room(self, connections: int) -> None:
-        """Wait until this process is in time, and so many connections may be opened; one rule may open any number."""
+        """Wait until this process is in time, and so many connections may be opened; one rule may open any number.
+
+        A task that sleeps wakes late when others had much to do, or the machine had.
+        """
         while True:
+            before = trio.current_time()
             await trio.sleep(PACE)
-            fits = not self.connections or self.connections + connections <= self.plan.connections
-            if fits and self.late <= TOO_LATE:
+            in_time = trio.current_time() - before - PACE <= TOO_LATE
+            if in_time and (not self.connections or self.connections + connections <= self.plan.connections):
                 return
 
     async def _run(
         self, rule: Rule, case: Case, found: dict[tuple[str, str], Run], limit: trio.CapacityLimiter
     ) -> None:
         label = f"{rule.id} {case.label}".strip()
-        most = 0
 
         async def make_world(transcript: Transcript) -> World:
             return World(self.target.opener, names, offers=self.target.offers, transcript=transcript)
 
         names = self.target.names()
         self.progress.running[label] = trio.current_time()
-        most = len(self.progress.running) - 1
+        for each in self.progress.running:
+            self.beside[each] = max(self.beside.get(each, 0), len(self.progress.running) - 1)
         try:
-            run = await run_case(rule, case, make_world, transcripts=self.plan.transcripts, beside=lambda: most)
+            run = await run_case(rule, case, make_world, transcripts=self.plan.transcripts)
         finally:
             self.groups += names.groups
             self.topics += names.topics
             del self.progress.running[label]
             self.connections -= rule.connections
             limit.release_on_behalf_of((rule.id, case.label))
-        found[_key(rule, case)] = run
+        found[_key(rule, case)] = replace(run, beside=self.beside.pop(label))
         self.progress.done += 1
         self.progress.broken += run.verdict is Verdict.BROKEN
-
-    async def _watch_the_time(self) -> None:
-        """Notice how late this process is: a task that sleeps for 20 ms is woken when all others had their turn."""
-        while True:
-            before = trio.current_time()
-            await trio.sleep(0.02)
-            self.late = max(trio.current_time() - before - 0.02, self.late * 0.5)
 
 
 def _width(jobs: Sequence[tuple[Rule, Case]], found: dict[tuple[str, str], Run]) -> int:

@@ -24,13 +24,13 @@ def print_table(report: Report, file: IO[str]) -> None:
     if unsteady:
         console.print("Kept only when they were run once more, with less beside them:")
         for result in unsteady:
-            console.print(Text(f"  {result.rule.id}  {result.rule.says}"))
+            console.print(_text(f"  {result.rule.id}  {result.rule.says}"))
         console.print()
     _print_not_applicable(console, report)
     console.print(_table(report))
     for note in report.notes:
-        console.print(Text(f"Note: {note}"))
-    console.print(Text(_sum(report), style="red" if report.count(Verdict.BROKEN) else "green"))
+        console.print(_text(f"Note: {note}"))
+    console.print(_text(_sum(report), style="red" if report.count(Verdict.BROKEN) else "green"))
 
 
 def _table(report: Report) -> Table:
@@ -46,20 +46,20 @@ def _table(report: Report) -> Table:
 
 def _print_broken(console: Console, result: RuleResult) -> None:
     rule = result.rule
-    console.print(Text(f"{rule.id} is broken ({rule.api}): {rule.says}", style="bold red"))
-    console.print(Text(f"  by {rule.source}"))
+    console.print(_text(f"{rule.id} is broken ({rule.api}): {rule.says}", style="bold red"))
+    console.print(_text(f"  by {rule.source}"))
     for case in result.cases:
         if case.run.failure is None:
             continue
         if case.case.label:
-            console.print(Text(f"  in the case {case.case.label}", style="bold"))
+            console.print(_text(f"  in the case {case.case.label}", style="bold"))
         for line in case.run.failure.lines():
-            console.print(Text(f"  {line}"))
+            console.print(_text(f"  {line}"))
         lines = [line for each in case.run.transcript for line in each.lines()]
         if len(lines) > LINES_OF_TRANSCRIPT:
-            console.print(Text(f"  ... {len(lines) - LINES_OF_TRANSCRIPT} lines", style="dim"))
+            console.print(_text(f"  ... {len(lines) - LINES_OF_TRANSCRIPT} lines", style="dim"))
         for line in lines[-LINES_OF_TRANSCRIPT:]:
-            console.print(Text(f"  {line}", style="dim"))
+            console.print(_text(f"  {line}", style="dim"))
     console.print()
 
 
@@ -71,10 +71,15 @@ def _print_not_applicable(console: Console, report: Report) -> None:
     if reasons:
         console.print("Not applicable:")
         for reason, ids in reasons.items():
-            console.print(Text(f"  {', '.join(ids)}: {reason}"))
+            console.print(_text(f"  {', '.join(ids)}: {reason}"))
         console.print()
 
 
 def _sum(report: Report) -> str:
     parts = [f"{report.count(verdict)} {verdict.value}" for verdict in Verdict]
     return f"{len(report.results)} rules in {report.seconds:.1f} s: {', '.join(parts)}"
+
+
+def _text(text: str, style: str = "") -> Text:
+    """Return text of which no part, whatever a broker says, tells the terminal to do something."""
+    return Text("".join(each if each.isprintable() else "?" for each in text), style=style)

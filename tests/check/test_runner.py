@@ -1,0 +1,409 @@
+"""Many rules against one broker: what is run when, what counts, and what is left behind."""
+
+import dataclasses
+
+import pytest
+import trio
+
+from kcoord.check import runner
+from kcoord.check.outcome import CannotRun
+from kcoord.check.probe import Client
+from kcoord.check.result import Progress, Verdict
+from kcoord.check.runner import Plan, check
+from kcoord.check.target import SOON
+from tests.check.brokers import Close, answer, between
+from tests.check.conftest import server
+from wire.errors import ErrorCode
+from wire.messages import (
+    ApiVersionsRequest,
+    CreateTopicsRequest,
+    DeleteGroupsRequest,
+    DeleteTopicsRequest,
+    DescribeConfigsRequest,
+    FindCoordinatorRequest,
+    HeartbeatRequest,
+    MetadataRequest,
+    MetadataResponseBroker,
+)
+
+
+async def run(*rules, settings=None, change=None, progress=None, **plan):
+    async with server(settings) as opener, trio.open_nursery() as nursery:
+        if change is not None:
+            opener = between(opener, nursery, change)
+        report = await check(opener, "here:9092", Plan(rules, **plan), progress)
+        nursery.cancel_scope.cancel()
+        return report
+
+
+def results(report):
+    return {each.rule.id: each for each in report.results}
+
+
+def only(cls, wrong):
+    """Change the answers to one request only."""
+
+    def change(asked, version, message, frame):
+        if asked is not cls:
+            return frame
+        wrong(message)
+        return answer(message, version, frame)
+
+    return change
+
+
+def without(*keys):
+    """A broker that does not advertise some requests."""
+
+    def take_out(message):
+        message.api_keys = [each for each in message.api_keys if each.api_key not in {cls.API_KEY for cls in keys}]
+
+    return only(ApiVersionsRequest, take_out)
+
+
+# --- what counts ---
+
+
+async def test_a_report(rule_of):
+    rules = [rule_of("kept"), rule_of("broken"), rule_of("does_not_apply"), rule_of("by_case", each={"number": (1, 2)})]
+    report = await run(*rules)
+    assert [each.rule for each in report.results] == rules
+    found = results(report)
+    assert {name: each.verdict.value for name, each in found.items()} == {
+        "kept": "kept",
+        "broken": "broken",
+        "does_not_apply": "not applicable",
+        "by_case": "kept",
+    }
+    assert found["does_not_apply"].reason == "it is Sunday"
+    assert [each.verdict.value for each in found["by_case"].cases] == ["kept", "not applicable"]
+    assert found["by_case"].reason == ""
+    assert (report.address, report.notes) == ("here:9092", ())
+    assert report.count(Verdict.KEPT) == 2
+
+
+async def test_the_transcript_of_a_kept_rule_only_if_wanted(rule_of):
+    for wanted in (False, True):
+        found = results(await run(rule_of("kept"), rule_of("broken"), transcripts=wanted))
+        assert bool(found["kept"].cases[0].run.transcript) is wanted
+        assert found["broken"].cases[0].run.transcript
+
+
+async def test_a_broken_rule_is_run_once_more_and_that_counts(rule_of):
+    answered = 0
+
+    def wrong_at_first(message):
+        nonlocal answered
+        answered += 1
+        if answered == 1:
+            message.error_code = ErrorCode.NONE
+
+    report = await run(rule_of("kept"), rule_of("waits", cost=3), change=only(HeartbeatRequest, wrong_at_first))
+    kept = results(report)["kept"]
+    assert (kept.verdict, kept.unsteady, answered) == (Verdict.KEPT, True, 2)
+    (case,) = kept.cases
+    assert case.before.verdict is Verdict.BROKEN
+    assert case.before.failure.message.endswith("is NONE (0)")
+    assert case.before.beside == 1
+    assert case.run.beside == 0
+
+
+async def test_a_rule_that_is_broken_twice_is_broken(rule_of):
+    broken = results(await run(rule_of("broken")))["broken"]
+    assert (broken.verdict, broken.unsteady) == (Verdict.BROKEN, False)
+    assert broken.cases[0].before.verdict is Verdict.BROKEN
+
+
+# --- what is run when ---
+
+
+async def test_rules_that_wait_run_side_by_side(rule_of):
+    rules = [rule_of("waits", id=f"w{number}", cost=3) for number in range(20)]
+    progress = Progress()
+    assert 3 < (await run(*rules, progress=progress)).seconds < 4
+    assert (progress.done, progress.total, progress.broken, progress.running) == (20, 20, 0, {})
+    assert 12 < (await run(*rules, side_by_side=5)).seconds < 13
+    assert 30 < (await run(*rules, connections=20)).seconds < 32
+
+
+async def test_a_rule_may_want_more_connections_than_all_may_have(rule_of):
+    report = await run(rule_of("waits", connections=100), rule_of("waits", id="other"), connections=50)
+    assert report.count(Verdict.KEPT) == 2
+
+
+async def test_those_that_wait_longest_begin_first(rule_of, scripts, monkeypatch):
+    begun = []
+
+    async def notes(world, name):
+        begun.append(name)
+
+    monkeypatch.setattr(scripts, "notes", notes, raising=False)
+    costs = {"a": 1, "b": 20, "c": 0.3}
+    await run(*(rule_of("notes", id=name, cost=cost, each={"name": [name]}) for name, cost in costs.items()))
+    assert begun == ["b", "a", "c"]
+
+
+async def test_beside_a_rule_that_is_alone_nothing_runs(rule_of, scripts, monkeypatch):
+    running = set()
+    beside = []
+
+    async def notes(world, name):
+        running.add(name)
+        beside.append(set(running))
+        await trio.sleep(1)
+        running.remove(name)
+
+    monkeypatch.setattr(scripts, "notes", notes, raising=False)
+    names = {"a": True, "b": False, "c": True, "d": False}
+    await run(*(rule_of("notes", id=name, alone=alone, each={"name": [name]}) for name, alone in names.items()))
+    assert beside == [{"b"}, {"b", "d"}, {"a"}, {"c"}]
+
+
+async def test_broken_rules_run_alone_if_that_takes_no_longer_than_a_minute(rule_of, scripts, monkeypatch):
+    running = 0
+    most = []
+
+    async def notes(world, seconds):
+        nonlocal running
+        running += 1
+        most.append(running)
+        await trio.sleep(seconds)
+        running -= 1
+        assert seconds == 0
+
+    monkeypatch.setattr(scripts, "notes", notes, raising=False)
+    for seconds, side_by_side in ((10, 1), (30, 3)):
+        most.clear()
+        await run(*(rule_of("notes", id=f"r{n}", each={"seconds": [seconds]}) for n in range(5)))
+        assert (max(most[:5]), max(most[5:])) == (5, side_by_side)
+
+
+async def test_no_rule_begins_while_this_process_is_late(rule_of, scripts, monkeypatch):
+    begun = []
+
+    async def keeps_busy(world):
+        begun.append(trio.current_time())
+        trio.lowlevel.current_clock().jump(5)
+
+    monkeypatch.setattr(scripts, "keeps_busy", keeps_busy, raising=False)
+    monkeypatch.setattr(scripts, "notes", keeps_busy, raising=False)
+    await run(rule_of("keeps_busy", cost=9), rule_of("notes"))
+    # What woke 5 s late sleeps once more.
+    assert 5.01 < begun[1] - begun[0] < 5.05
+
+
+# --- what does not apply ---
+
+
+@pytest.mark.parametrize(
+    ("parts", "plan", "why"),
+    [
+        ({"since": "4.1"}, {"release": (4, 0)}, "it holds from Kafka 4.1 on, and the broker is judged by 4.0"),
+        ({"until": "3.9"}, {}, "it holds up to Kafka 3.9, and the broker is judged by 4.4"),
+        ({"versions": "5+"}, {}, "Heartbeat is advertised in versions 0 to 4, not 5+"),
+        ({"cost": 61}, {}, "it takes 61 s, and long ones were not asked for"),
+        (
+            {"settings": {"group.max.size": 2}},
+            {},
+            "group.max.size is 2147483647 there, and would have to be 2",
+        ),
+        ({"settings": {"no.such.setting": 2}}, {}, "the broker does not tell its no.such.setting"),
+    ],
+    ids=["since", "until", "versions", "long", "setting", "unknown"],
+)
+async def test_why_a_rule_does_not_apply(rule_of, parts, plan, why):
+    found = results(await run(rule_of("broken", **parts), **plan))["broken"]
+    assert (found.verdict, found.reason, found.cases) == (Verdict.NOT_APPLICABLE, why, ())
+
+
+@pytest.mark.parametrize(
+    ("parts", "what"),
+    [
+        ({"since": "4.1", "until": "4.4"}, {}),
+        ({"cost": 61}, {"long": True}),
+        ({"settings": {"group.max.size": 2}}, {"settings": {"group.max.size": "2"}}),
+        ({"settings": {"delete.topic.enable": True}}, {}),
+    ],
+    ids=["release", "long", "setting", "boolean"],
+)
+async def test_a_rule_that_applies(rule_of, parts, what):
+    assert results(await run(rule_of("kept", **parts), **what))["kept"].verdict is Verdict.KEPT
+
+
+async def test_settings_that_cannot_be_read(rule_of):
+    rule = rule_of("kept", settings={"group.max.size": 2})
+    found = results(await run(rule, change=without(DescribeConfigsRequest)))["kept"]
+    assert found.reason == "group.max.size: settings cannot be read: DescribeConfigs is not advertised"
+
+    def refuse(message):
+        message.results[0].error_code = ErrorCode.CLUSTER_AUTHORIZATION_FAILED
+
+    found = results(await run(rule, change=only(DescribeConfigsRequest, refuse)))["kept"]
+    assert found.reason == "group.max.size: settings cannot be read: CLUSTER_AUTHORIZATION_FAILED"
+
+
+async def test_settings_that_most_rules_count_on(rule_of):
+    report = await run(rule_of("kept"), settings={"group.initial.rebalance.delay.ms": "0"})
+    (note,) = report.notes
+    assert note == "group.initial.rebalance.delay.ms is 0 at this broker; most rules count on 3000"
+
+
+async def test_a_request_that_is_not_advertised(rule_of):
+    found = results(await run(rule_of("kept"), change=without(HeartbeatRequest)))["kept"]
+    assert found.reason == "Heartbeat is not advertised"
+
+
+async def test_topics_that_cannot_be_made(rule_of):
+    def refuse(message):
+        for each in message.topics:
+            each.error_code, each.error_message = ErrorCode.POLICY_VIOLATION, "no more"
+
+    report = await run(rule_of("kept"), rule_of("leaves_things"), change=only(CreateTopicsRequest, refuse))
+    found = results(report)
+    assert found["kept"].verdict is Verdict.KEPT
+    assert found["leaves_things"].reason == "topics cannot be made: POLICY_VIOLATION no more"
+
+
+async def test_topics_that_come_by_themselves(rule_of):
+    offers = without(CreateTopicsRequest)
+    settings = {"auto.create.topics.enable": "true", "num.partitions": "3"}
+    report = await run(rule_of("kept"), settings=settings, change=offers)
+    assert report.notes == ("topics cannot be made: CreateTopics is not advertised",)
+    assert results(report)["kept"].verdict is Verdict.KEPT
+
+
+# --- when nothing can be run ---
+
+
+async def test_nobody_to_connect_to(rule_of):
+    async def connect():
+        raise ConnectionRefusedError(111, "Connection refused")
+
+    with pytest.raises(CannotRun, match=r"^the broker cannot be reached: Connection refused$"):
+        await check(connect, "here", Plan([rule_of("kept")]))
+
+
+async def test_nobody_answers_the_connection(rule_of):
+    with pytest.raises(CannotRun, match=rf"^the broker cannot be reached: nobody answers within {SOON:g} s$"):
+        await check(trio.sleep_forever, "here", Plan([rule_of("kept")]))
+
+
+def closing(cls, version, message, frame):
+    raise Close
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (closing, "of no use: the broker closed the connection"),
+        (lambda *_: b"", "of no use: no answer to ApiVersions 0 within 30 s"),
+        (lambda *_: b"HTTP/1.1 400 Bad Request\r\n\r\n", "of no use: a frame of 1213486160 bytes"),
+        (
+            only(ApiVersionsRequest, lambda it: setattr(it, "error_code", 35)),
+            "of no use: it answers ApiVersions 0 with",
+        ),
+        (without(MetadataRequest), "of no use: Metadata is not advertised"),
+        (
+            only(MetadataRequest, lambda it: it.brokers.append(MetadataResponseBroker(node_id=2, host="h", port=1))),
+            "this is one of 2 brokers",
+        ),
+        (
+            only(FindCoordinatorRequest, lambda it: setattr(it, "error_code", 15)),
+            "the broker coordinates no groups: FindCoordinator is answered with COORDINATOR_NOT_AVAILABLE",
+        ),
+    ],
+    ids=["closes", "silent", "garbage", "refuses", "no metadata", "several", "no coordinator"],
+)
+async def test_brokers_of_no_use(rule_of, change, why):
+    with pytest.RaisesGroup(pytest.RaisesExc(CannotRun, match=why), flatten_subgroups=True):
+        await run(rule_of("kept"), change=change)
+
+
+async def test_a_broker_that_must_get_ready_first(rule_of):
+    asked = 0
+
+    def not_yet(message):
+        nonlocal asked
+        asked += 1
+        if asked < 5:
+            message.error_code = ErrorCode.COORDINATOR_NOT_AVAILABLE
+
+    report = await run(rule_of("kept"), change=only(FindCoordinatorRequest, not_yet))
+    assert (report.count(Verdict.KEPT), asked) == (1, 5)
+
+
+# --- what is left behind ---
+
+
+async def things_at(opener):
+    client = Client(await opener())
+    groups = set(await client.list())
+    topics = {each.name for each in (await client.call(MetadataRequest(topics=None), 12)).topics}
+    await client.aclose()
+    return groups, topics - {"__consumer_offsets"}
+
+
+async def test_nothing_is_left_behind_and_nobody_is_touched(rule_of):
+    async with server(topics={"t": 3, "kcoord-check": 1}) as opener:
+        client = Client(await opener())
+        for group in ("theirs", "kcoord-check"):
+            assert await client.commit(group, {("t", 0): 7}) == {("t", 0): ErrorCode.NONE}
+        before = await things_at(opener)
+        report = await check(opener, "here", Plan([rule_of("leaves_things"), rule_of("takes_the_empty_group")]))
+        assert (report.count(Verdict.KEPT), report.notes) == (2, ())
+        assert await things_at(opener) == before
+        assert await client.fetch("theirs") == {("t", 0): (7, -1, "")}
+
+
+async def test_a_group_that_is_somebodys_is_not_taken(rule_of):
+    async with server(topics={"t": 3}) as opener:
+        client = Client(await opener())
+        await client.commit("", {("t", 0): 7})
+        report = await check(opener, "here", Plan([rule_of("takes_the_empty_group")]))
+        assert report.results[0].reason == "there is a group '' at this broker, which is somebody's"
+        assert await client.fetch("") == {("t", 0): (7, -1, "")}
+
+
+async def test_nothing_is_left_behind_after_an_interrupt(rule_of):
+    async with server() as opener:
+        rules = [rule_of("leaves_things"), rule_of("waits_for_ever")]
+        with trio.move_on_after(10) as scope:
+            await check(opener, "here", Plan(rules))
+        assert scope.cancelled_caught
+        assert await things_at(opener) == (set(), set())
+
+
+async def test_what_cannot_be_removed_is_told(rule_of):
+    report = await run(rule_of("leaves_things"), change=without(DeleteTopicsRequest, DeleteGroupsRequest))
+    assert report.notes == (
+        "groups could not be removed: DeleteGroups is not advertised",
+        "topics could not be removed: DeleteTopics is not advertised",
+    )
+
+    def refuse(message):
+        for each in message.responses:
+            each.error_code = ErrorCode.TOPIC_DELETION_DISABLED
+
+    report = await run(rule_of("leaves_things"), change=only(DeleteTopicsRequest, refuse))
+    assert report.notes == ("4 topics could not be removed: TOPIC_DELETION_DISABLED",)
+
+
+async def test_who_cannot_be_reached_any_more_is_told_of(rule_of):
+    async with server() as opener:
+        gone = False
+
+        async def connect():
+            if gone:
+                raise ConnectionRefusedError("gone")
+            return await opener()
+
+        rule = rule_of("kept")
+
+        async def goes(world):
+            nonlocal gone
+            await rule.script(world)
+            gone = True
+
+        report = await check(connect, "here", Plan([dataclasses.replace(rule, script=goes)]))
+    assert report.notes == ("nothing could be cleaned up: gone",)
+    assert runner.SIDE_BY_SIDE > 1
