@@ -5,7 +5,7 @@ from typing import Final
 
 from kcoord.check.rule import Rule, registered
 
-SUBJECTS: Final = ("heartbeat",)
+SUBJECTS: Final = ("rebalancing", "heartbeat", "leaving")
 """The modules, in the order in which reports have them."""
 
 

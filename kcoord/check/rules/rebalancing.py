@@ -1,0 +1,639 @@
+"""Rebalances: the initial delay, and what begins and completes one."""
+
+from dataclasses import replace
+from typing import Any
+
+import trio
+
+from kcoord.check.member import Member, settle
+from kcoord.check.probe import Client, sub
+from kcoord.check.rule import rule
+from kcoord.check.steps import Stopwatch, assert_sync_refused, beating, generation_of_next, start_in_order, state_of
+from kcoord.check.world import World
+from wire.errors import ErrorCode
+
+DELAY = {"group.initial.rebalance.delay.ms": 3000}
+
+EXTENDED = "KIP-134; Apache Kafka GroupMetadataManager.tryCompleteInitialRebalanceElseSchedule"
+EXISTING = "Apache Kafka GroupMetadataManager.classicGroupJoinExistingMember"
+ADDED = "Apache Kafka GroupMetadataManager.addMemberThenRebalanceOrCompleteJoin"
+PREPARED = "Apache Kafka GroupMetadataManager.prepareRebalance"
+COMPLETED = "Apache Kafka GroupMetadataManager.completeClassicGroupJoin"
+JOINED = "Apache Kafka ClassicGroup.hasAllMembersJoined"
+
+
+def changed(world: World) -> list[tuple[str, bytes]]:
+    """What a member offers that has subscribed to something else."""
+    return [("range", sub(world.u))]
+
+
+async def rejoined(member: Member, **options: Any) -> Member:
+    """Join again and wait for the answer, which must come at once."""
+    call = await member.start_join(**options)
+    assert not await call.parked()
+    await member.finish_join()
+    return member
+
+
+# --- the initial delay ---
+
+
+@rule(
+    id="D1",
+    api="JoinGroup",
+    says="A new group waits for the initial delay, 3 s, until its first generation begins.",
+    source=f"KIP-134; {PREPARED}",
+    versions="0-9",
+    cost=3.1,
+    settings=DELAY,
+)
+async def d1(world: World) -> None:
+    member = await world.member(world.group())
+    watch = Stopwatch(world)
+    await member.start_join()
+    await member.finish_join()
+    assert watch.shows(3)
+
+
+@rule(
+    id="D2",
+    api="JoinGroup",
+    says="A newcomer within the initial delay buys another one, and is in the same first generation.",
+    source=EXTENDED,
+    versions="0-9",
+    cost=6.1,
+    settings=DELAY,
+)
+async def d2(world: World) -> None:
+    group = world.group()
+    first, second = await world.member(group), await world.member(group)
+    watch = Stopwatch(world)
+    await first.start_join()
+    await watch.until(2.5)
+    await second.start_join()
+    await first.finish_join()
+    assert watch.shows(6)
+    await second.finish_join()
+    assert watch.shows(6)
+    assert first.generation == second.generation == 1
+    assert set(first.listed) == {first.id, second.id}
+
+
+@rule(
+    id="D3",
+    api="JoinGroup",
+    says="Newcomers extend the initial delay up to the rebalance timeout of the first member, and no further.",
+    source=f"KIP-134; {PREPARED}: the delay that remains",
+    versions="1-9",
+    cost=7.1,
+    settings=DELAY,
+)
+async def d3(world: World) -> None:
+    group = world.group()
+    first = await world.member(group, rebalance=7_000)
+    others = [await world.member(group, rebalance=60_000) for _ in range(3)]
+    watch = Stopwatch(world)
+    await first.start_join()
+    for member, moment in zip(others, (1.5, 4.5, 6.5), strict=True):
+        await watch.until(moment)
+        await member.start_join()
+    for member in (first, *others):
+        assert (await member.finish_join()).generation_id == 1
+        assert watch.shows(7)
+    assert len(first.listed) == 4
+
+
+@rule(
+    id="D3b",
+    api="JoinGroup",
+    says="The initial delay is waited for in full, even if the first member's rebalance timeout is shorter.",
+    source=f"{PREPARED}: the first delay is not bounded",
+    versions="1-9",
+    cost=3.1,
+    settings=DELAY,
+)
+async def d3b(world: World) -> None:
+    group = world.group()
+    first, second = await world.member(group, rebalance=1_000), await world.member(group, rebalance=60_000)
+    watch = Stopwatch(world)
+    await first.start_join()
+    await watch.until(2)
+    await second.start_join()
+    await first.finish_join()
+    assert watch.shows(3)
+    await second.finish_join()
+
+
+@rule(
+    id="D4",
+    api="JoinGroup",
+    says="Who joins in the initial delay, with an id that was handed out before it, is a newcomer that extends it.",
+    source=f"KIP-394; {ADDED}: newMemberAdded",
+    versions="4-9",
+    cost=6.1,
+    settings=DELAY,
+)
+async def d4(world: World) -> None:
+    group = world.group()
+    client = await world.client()
+    pending = (await (await client.join(group)).answer()).member_id
+    first = await world.member(group)
+    watch = Stopwatch(world)
+    await first.start_join()
+    await watch.until(2)
+    call = await client.join(group, pending)
+    await first.finish_join()
+    assert watch.shows(6)
+    assert (await call.answer()).error_code == ErrorCode.NONE
+
+
+@rule(
+    id="D4b",
+    api="JoinGroup",
+    says="To be handed out a member id extends no initial delay.",
+    source="KIP-394; Apache Kafka GroupMetadataManager.classicGroupJoinNewDynamicMember",
+    versions="4-9",
+    cost=3.1,
+    settings=DELAY,
+)
+async def d4b(world: World) -> None:
+    first = await world.member(world.group())
+    watch = Stopwatch(world)
+    await first.start_join()
+    await watch.until(2)
+    answer = await (await (await world.client()).join(first.group)).answer()
+    assert answer.error_code == ErrorCode.MEMBER_ID_REQUIRED
+    await first.finish_join()
+    assert watch.shows(3)
+
+
+@rule(
+    id="D5",
+    api="JoinGroup",
+    says="A JoinGroup that a member sends again in the initial delay neither shortens nor extends it.",
+    source=f"{EXISTING}: PreparingRebalance; maybeCompleteJoinPhase leaves an initial rebalance alone",
+    versions="4-9",
+    cost=3.1,
+    settings=DELAY,
+)
+async def d5(world: World) -> None:
+    member = await world.member(world.group())
+    watch = Stopwatch(world)
+    await member.start_join()
+    await watch.until(1)
+    again = replace(member, client=await world.client())
+    call = await again.start_join()
+    assert await call.parked()
+    await again.finish_join()
+    assert watch.shows(3)
+    assert again.generation == 1
+    assert again.listed == (member.id,)
+
+
+@rule(
+    id="D6",
+    api="JoinGroup",
+    says="The first to join leads a new group, and is told of all members; the others are told who leads.",
+    source=f"Apache Kafka ClassicGroup.add; {COMPLETED}",
+    versions="0-9",
+    cost=6.1,
+)
+async def d6(world: World) -> None:
+    group = world.group()
+    members = [await world.member(group) for _ in range(3)]
+    await start_in_order(*members)
+    answers = {member.id: await member.finish_join() for member in members}
+    leader, *followers = members
+    assert leader.leads
+    assert sorted(leader.listed) == sorted(member.id for member in members)
+    for follower in followers:
+        answer = answers[follower.id]
+        assert answer.members == []
+        assert (answer.generation_id, answer.leader, answer.protocol_name) == (1, leader.id, "range")
+
+
+@rule(
+    id="D44",
+    api="LeaveGroup",
+    says="If all leave during the initial delay, the group stays in its rebalance until the delay is over.",
+    source=f"{COMPLETED}; maybeCompleteJoinPhase leaves an initial rebalance alone",
+    versions="3-5",
+    cost=10.3,
+    settings=DELAY,
+)
+async def d44(world: World) -> None:
+    group = world.group()
+    members = [await world.member(group) for _ in range(2)]
+    watch = Stopwatch(world)
+    await start_in_order(*members)
+    client = await world.client()
+    for member in members:
+        assert (await client.leave(group, member.id)).members[0].error_code == ErrorCode.NONE
+        assert member.call is not None
+        answer = await member.call.answer()
+        assert (answer.error_code, answer.member_id) == (ErrorCode.UNKNOWN_MEMBER_ID, "")
+    assert await state_of(world, group) == "PreparingRebalance"
+    # The second one bought a second window.
+    await watch.until(5.5)
+    assert await state_of(world, group) == "PreparingRebalance"
+    await watch.until(6 + watch.tolerance)
+    described = await client.describe(group)
+    assert (described.group_state, described.members) == ("Empty", [])
+    assert await generation_of_next(world, group) == 2
+
+
+# --- what begins a rebalance ---
+
+
+@rule(
+    id="D7",
+    api="JoinGroup",
+    says="A newcomer makes a stable group rebalance: it waits, without a delay, until the others have rejoined.",
+    source=f"{ADDED}; {JOINED}",
+    versions="0-9",
+    cost=3.8,
+    also="D8",
+)
+async def d7(world: World) -> None:
+    member = await world.stable1(world.group())
+    newcomer = await world.member(member.group)
+    call = await newcomer.start_join()
+    assert await call.parked()
+    assert await state_of(world, member.group) == "PreparingRebalance"
+    assert await member.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    watch = Stopwatch(world)
+    await rejoined(member)
+    await newcomer.finish_join()
+    assert watch.shows(0)
+    assert member.generation == newcomer.generation == 2
+    assert await state_of(world, member.group) == "CompletingRebalance"
+
+
+@rule(
+    id="D7b",
+    api="JoinGroup",
+    says="A leader that rejoins goes on to lead, and is told of the newcomers, too.",
+    source="Apache Kafka ClassicGroup.maybeElectNewJoinedLeader",
+    versions="0-9",
+    cost=3.8,
+)
+async def d7b(world: World) -> None:
+    member = await world.stable1(world.group())
+    newcomer = await world.member(member.group)
+    await start_in_order(newcomer)
+    await rejoined(member)
+    await newcomer.finish_join()
+    assert member.leads
+    assert newcomer.leader == member.id
+    assert set(member.listed) == {member.id, newcomer.id}
+    assert newcomer.listed == ()
+
+
+@rule(
+    id="D9",
+    api="JoinGroup",
+    says="A leader that rejoins a stable group begins a rebalance, though nothing has changed.",
+    source=f"{EXISTING}: Stable, the leader",
+    versions="0-9",
+    cost=3.7,
+)
+async def d9(world: World) -> None:
+    leader, follower = await world.stable2(world.group())
+    call = await leader.start_join()
+    assert await call.parked()
+    assert await follower.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    await rejoined(follower)
+    await leader.finish_join()
+    assert leader.generation == follower.generation == 2
+    assert leader.leads
+
+
+@rule(
+    id="D10",
+    api="JoinGroup",
+    says="The only member of a group is answered at once when it rejoins, one generation later each time.",
+    source=f"{EXISTING}; {JOINED}",
+    versions="0-9",
+    cost=3.1,
+)
+async def d10(world: World) -> None:
+    member = await world.stable1(world.group())
+    for generation in (2, 3, 4):
+        await rejoined(member)
+        assert member.generation == generation
+        assert member.listed == (member.id,)
+        await settle([member])
+
+
+@rule(
+    id="D11",
+    api="JoinGroup",
+    says="A follower that rejoins a stable group unchanged is answered at once, also if it asks for other timeouts.",
+    source=f"{EXISTING}: Stable, an unchanged follower",
+    versions="0-9",
+    cost=3.1,
+)
+async def d11(world: World) -> None:
+    leader, follower = await world.stable2(world.group())
+    follower.session, follower.rebalance = 20_000, 40_000
+    await rejoined(follower)
+    assert (follower.generation, follower.leader, follower.listed) == (1, leader.id, ())
+    assert await state_of(world, leader.group) == "Stable"
+    assert await leader.heartbeat() is ErrorCode.NONE
+    assert await follower.heartbeat() is ErrorCode.NONE
+
+
+async def check_that_change_rebalances(
+    world: World, before: list[tuple[str, bytes]], after: list[tuple[str, bytes]]
+) -> None:
+    """Let a follower rejoin with other protocols; everybody has to."""
+    leader, follower = await world.stable2(world.group(), protocols=before)
+    follower.protocols = after
+    call = await follower.start_join()
+    assert await call.parked()
+    assert await leader.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    await rejoined(leader)
+    await follower.finish_join()
+    assert leader.generation == follower.generation == 2
+
+
+@rule(
+    id="D12",
+    api="JoinGroup",
+    says="A follower that rejoins with other metadata begins a rebalance.",
+    source=f"{EXISTING}; ClassicGroupMember.matches",
+    versions="0-9",
+    cost=3.7,
+)
+async def d12(world: World) -> None:
+    await check_that_change_rebalances(world, [("range", sub(world.t))], changed(world))
+
+
+@rule(
+    id="D13",
+    api="JoinGroup",
+    says="A follower that rejoins with its protocols in another order begins a rebalance.",
+    source=f"{EXISTING}; ClassicGroupMember.matches",
+    versions="0-9",
+    cost=3.7,
+)
+async def d13(world: World) -> None:
+    both = [("range", sub(world.t)), ("roundrobin", sub(world.t))]
+    await check_that_change_rebalances(world, both, both[::-1])
+
+
+@rule(
+    id="D14",
+    api="JoinGroup",
+    says="A follower that rejoins with a protocol more begins a rebalance.",
+    source=f"{EXISTING}; ClassicGroupMember.matches",
+    versions="0-9",
+    cost=3.7,
+)
+async def d14(world: World) -> None:
+    both = [("range", sub(world.t)), ("roundrobin", sub(world.t))]
+    await check_that_change_rebalances(world, both[:1], both)
+
+
+# --- before the leader has sent the assignments ---
+
+
+@rule(
+    id="D15",
+    api="JoinGroup",
+    says="A leader that rejoins unchanged before its SyncGroup is answered again, with the list of members.",
+    source=f"{EXISTING}: CompletingRebalance, the same protocols",
+    versions="0-9",
+    cost=3.1,
+)
+async def d15(world: World) -> None:
+    (member,) = await world.completing(world.group(), None)
+    await rejoined(member)
+    assert (member.generation, member.leader, member.listed) == (1, member.id, (member.id,))
+    assert await state_of(world, member.group) == "CompletingRebalance"
+
+
+@rule(
+    id="D16",
+    api="JoinGroup",
+    says="A follower that rejoins unchanged before the leader's SyncGroup is answered again, and nobody else minds.",
+    source=f"{EXISTING}: CompletingRebalance, the same protocols",
+    versions="0-9",
+    cost=3.1,
+)
+async def d16(world: World) -> None:
+    leader, follower = await world.completing(world.group(), None, None)
+    await rejoined(follower)
+    assert (follower.generation, follower.leader, follower.listed) == (1, leader.id, ())
+    await rejoined(leader)
+    assert set(leader.listed) == {leader.id, follower.id}
+    assert leader.generation == 1
+    await settle([leader, follower])
+
+
+@rule(
+    id="D17",
+    api="JoinGroup",
+    says="A leader that rejoins changed before its SyncGroup begins a rebalance; each SyncGroup that waits is told so.",
+    source=f"{EXISTING}: CompletingRebalance; {PREPARED}",
+    versions="0-9",
+    cost=4.0,
+)
+async def d17(world: World) -> None:
+    leader, follower = await world.completing(world.group(), None, None)
+    sync = await follower.sync()
+    assert await sync.parked()
+    leader.protocols = changed(world)
+    call = await leader.start_join()
+    assert await call.parked()
+    assert_sync_refused(await sync.answer(), ErrorCode.REBALANCE_IN_PROGRESS)
+    await rejoined(follower)
+    answer = await leader.finish_join()
+    assert leader.generation == follower.generation == 2
+    assert {one.member_id: one.metadata for one in answer.members} == {
+        leader.id: sub(world.u),
+        follower.id: sub(world.t),
+    }
+
+
+@rule(
+    id="D17b",
+    api="JoinGroup",
+    says="A follower that rejoins changed elsewhere, while its SyncGroup waits, begins a rebalance.",
+    source=f"{EXISTING}: CompletingRebalance; {PREPARED}",
+    versions="0-9",
+    cost=4.0,
+)
+async def d17b(world: World) -> None:
+    leader, follower = await world.completing(world.group(), None, None)
+    sync = await follower.sync()
+    assert await sync.parked()
+    again = replace(follower, client=await world.client(), protocols=changed(world))
+    call = await again.start_join()
+    assert await call.parked()
+    assert_sync_refused(await sync.answer(), ErrorCode.REBALANCE_IN_PROGRESS)
+    await rejoined(leader)
+    await again.finish_join()
+    assert again.generation == 2
+
+
+@rule(
+    id="D18",
+    api="JoinGroup",
+    says="A newcomer before the leader's SyncGroup begins a rebalance; each SyncGroup that waits is told so.",
+    source=f"{ADDED}; {PREPARED}",
+    versions="0-9",
+    cost=4.4,
+)
+async def d18(world: World) -> None:
+    leader, *followers = await world.completing(world.group(), None, None, None)
+    syncs = [await follower.sync() for follower in followers]
+    for sync in syncs:
+        assert await sync.parked()
+    newcomer = await world.member(leader.group)
+    call = await newcomer.start_join()
+    for sync in syncs:
+        assert_sync_refused(await sync.answer(), ErrorCode.REBALANCE_IN_PROGRESS)
+    assert await call.parked()
+    assert await leader.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    everybody = [leader, *followers, newcomer]
+    for member in everybody[:-1]:
+        await member.start_join()
+    for member in everybody:
+        await member.finish_join()
+    assert {member.generation for member in everybody} == {2}
+    await settle(everybody)
+
+
+# --- what completes a rebalance ---
+
+
+@rule(
+    id="D19",
+    api="JoinGroup",
+    says="A rebalance waits until every member has rejoined, and makes one generation of them.",
+    source=JOINED,
+    versions="0-9",
+    cost=4.0,
+)
+async def d19(world: World) -> None:
+    leader, follower, third = await world.preparing(world.group())
+    call = await leader.start_join()
+    assert await call.parked()
+    await rejoined(follower)
+    await leader.finish_join()
+    await third.finish_join()
+    assert leader.generation == follower.generation == third.generation == 2
+    assert set(leader.listed) == {leader.id, follower.id, third.id}
+
+
+@rule(
+    id="D20",
+    api="LeaveGroup",
+    says="A group becomes empty by a generation of its own.",
+    source="Apache Kafka ClassicGroup.initNextGeneration",
+    versions="0-5",
+    cost=6.1,
+)
+async def d20(world: World) -> None:
+    member = await world.stable1(world.group())
+    assert (await member.client.leave(member.group, member.id)).error_code == ErrorCode.NONE
+    assert await state_of(world, member.group) == "Empty"
+    assert await generation_of_next(world, member.group) == 3
+
+
+async def held_up(world: World) -> tuple[Member, Member, Client, str]:
+    """A rebalance for which all members have come, but not one that was handed out an id.
+
+    Returns the two that wait, and the client and the id of the one that does not.
+    """
+    member = await world.stable1(world.group())
+    client = await world.client()
+    answer = await (await client.join(member.group)).answer()
+    assert answer.error_code == ErrorCode.MEMBER_ID_REQUIRED
+    newcomer = await world.member(member.group)
+    await newcomer.start_join()
+    call = await member.start_join()
+    assert await call.parked()
+    return member, newcomer, client, answer.member_id
+
+
+@rule(
+    id="D28",
+    api="JoinGroup",
+    says="Who was handed out a member id holds a rebalance up, until it joins with it.",
+    source=f"KIP-394; {JOINED}",
+    versions="4-9",
+    cost=3.5,
+    also="D29",
+)
+async def d28(world: World) -> None:
+    member, newcomer, client, pending = await held_up(world)
+    late = await client.join(member.group, pending)
+    assert (await late.answer()).error_code == ErrorCode.NONE
+    await member.finish_join()
+    await newcomer.finish_join()
+    assert member.generation == newcomer.generation == 2
+    assert set(member.listed) == {member.id, newcomer.id, pending}
+
+
+@rule(
+    id="D30",
+    api="LeaveGroup",
+    says="Who holds a rebalance up, as it was handed out a member id, does so no more when it leaves.",
+    source=f"KIP-394; Apache Kafka GroupMetadataManager.classicGroupLeaveToClassicGroup; {JOINED}",
+    versions="3-5",
+    cost=3.5,
+)
+async def d30(world: World) -> None:
+    member, newcomer, client, pending = await held_up(world)
+    left = await client.leave(member.group, pending)
+    assert (left.error_code, left.members[0].error_code) == (ErrorCode.NONE, ErrorCode.NONE)
+    await member.finish_join()
+    await newcomer.finish_join()
+    assert set(member.listed) == {member.id, newcomer.id}
+
+
+@rule(
+    id="D31",
+    api="JoinGroup",
+    says="Who holds a rebalance up, as it was handed out a member id, does so for its session timeout at most.",
+    source="KIP-394; Apache Kafka GroupMetadataManager.removePendingMemberAndUpdateClassicGroup",
+    versions="4-9",
+    cost=9.2,
+)
+async def d31(world: World) -> None:
+    group = world.group()
+    member = await world.stable1(group)
+    watch = Stopwatch(world)
+    answer = await (await (await world.client()).join(group, session=6_000)).answer()
+    assert answer.error_code == ErrorCode.MEMBER_ID_REQUIRED
+    newcomer = await world.member(group)
+    await newcomer.start_join()
+    call = await member.start_join()
+    assert await call.parked()
+    await member.finish_join()
+    assert watch.shows(6)
+    await newcomer.finish_join()
+    assert set(member.listed) == {member.id, newcomer.id}
+
+
+@rule(
+    id="D32",
+    api="JoinGroup",
+    says="A member id that was handed out lasts for the session timeout that it was asked for with.",
+    source="KIP-394; Apache Kafka GroupMetadataManager.classicGroupJoinNewDynamicMember",
+    versions="4-9",
+    cost=10.5,
+)
+async def d32(world: World) -> None:
+    client, group = await world.client(), world.group()
+    member = await world.stable1(group)
+    async with beating(world, member):
+        short = (await (await client.join(group, session=6_000)).answer()).member_id
+        long = (await (await client.join(group, session=9_000)).answer()).member_id
+        await trio.sleep(7)
+        answer = await (await client.join(group, short)).answer()
+        assert answer.error_code == ErrorCode.UNKNOWN_MEMBER_ID
+        assert answer.member_id == short
+        assert await (await client.join(group, long)).parked()
