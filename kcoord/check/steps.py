@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 import trio
 
 from kcoord.check.member import Member
+from kcoord.check.probe import Call
 from kcoord.check.world import World
 from wire.errors import ErrorCode
 
@@ -24,6 +25,11 @@ def assert_refused(answer: Any, error: ErrorCode, member_id: str, version: int =
     assert answer.protocol_name == (None if version >= 7 else "")
     assert answer.protocol_type is None
     assert not answer.skip_assignment
+
+
+async def assert_join_refused(call: Call, error: ErrorCode, member_id: str) -> None:
+    """Wait for the answer of a JoinGroup, and check it as `assert_refused` does, in the version that was sent."""
+    assert_refused(await call.answer(), error, member_id, call.version)
 
 
 def assert_sync_refused(answer: Any, error: ErrorCode) -> None:
