@@ -44,7 +44,7 @@ async def rejoined(member: Member, **options: Any) -> Member:
     says="A new group waits for the initial delay, 3 s, until its first generation begins.",
     source=f"KIP-134; {PREPARED}",
     versions="0-9",
-    cost=3.1,
+    cost=3.2,
     settings=DELAY,
 )
 async def d1(world: World) -> None:
@@ -61,7 +61,7 @@ async def d1(world: World) -> None:
     says="A newcomer within the initial delay buys another one, and is in the same first generation.",
     source=EXTENDED,
     versions="0-9",
-    cost=6.1,
+    cost=6.2,
     settings=DELAY,
 )
 async def d2(world: World) -> None:
@@ -85,7 +85,7 @@ async def d2(world: World) -> None:
     says="Newcomers extend the initial delay up to the rebalance timeout of the first member, and no further.",
     source=f"KIP-134; {PREPARED}: the delay that remains",
     versions="1-9",
-    cost=7.1,
+    cost=7.2,
     settings=DELAY,
 )
 async def d3(world: World) -> None:
@@ -109,7 +109,7 @@ async def d3(world: World) -> None:
     says="The initial delay is waited for in full, even if the first member's rebalance timeout is shorter.",
     source=f"{PREPARED}: the first delay is not bounded",
     versions="1-9",
-    cost=3.1,
+    cost=3.2,
     settings=DELAY,
 )
 async def d3b(world: World) -> None:
@@ -153,7 +153,7 @@ async def d4(world: World) -> None:
     says="To be handed out a member id extends no initial delay.",
     source="KIP-394; Apache Kafka GroupMetadataManager.classicGroupJoinNewDynamicMember",
     versions="4-9",
-    cost=3.1,
+    cost=3.2,
     settings=DELAY,
 )
 async def d4b(world: World) -> None:
@@ -173,7 +173,7 @@ async def d4b(world: World) -> None:
     says="A JoinGroup that a member sends again in the initial delay neither shortens nor extends it.",
     source=f"{EXISTING}: PreparingRebalance; maybeCompleteJoinPhase leaves an initial rebalance alone",
     versions="4-9",
-    cost=3.1,
+    cost=3.2,
     settings=DELAY,
 )
 async def d5(world: World) -> None:
@@ -218,7 +218,7 @@ async def d6(world: World) -> None:
     says="If all leave during the initial delay, the group stays in its rebalance until the delay is over.",
     source=f"{COMPLETED}; maybeCompleteJoinPhase leaves an initial rebalance alone",
     versions="3-5",
-    cost=10.3,
+    cost=10.1,
     settings=DELAY,
 )
 async def d44(world: World) -> None:
@@ -251,7 +251,7 @@ async def d44(world: World) -> None:
     says="A newcomer makes a stable group rebalance: it waits, without a delay, until the others have rejoined.",
     source=f"{ADDED}; {JOINED}",
     versions="0-9",
-    cost=3.8,
+    cost=3.4,
     also="D8",
 )
 async def d7(world: World) -> None:
@@ -275,7 +275,7 @@ async def d7(world: World) -> None:
     says="A leader that rejoins goes on to lead, and is told of the newcomers, too.",
     source="Apache Kafka ClassicGroup.maybeElectNewJoinedLeader",
     versions="0-9",
-    cost=3.8,
+    cost=3.4,
 )
 async def d7b(world: World) -> None:
     member = await world.stable1(world.group())
@@ -295,7 +295,7 @@ async def d7b(world: World) -> None:
     says="A leader that rejoins a stable group begins a rebalance, though nothing has changed.",
     source=f"{EXISTING}: Stable, the leader",
     versions="0-9",
-    cost=3.7,
+    cost=6.4,
 )
 async def d9(world: World) -> None:
     leader, follower = await world.stable2(world.group())
@@ -314,7 +314,7 @@ async def d9(world: World) -> None:
     says="The only member of a group is answered at once when it rejoins, one generation later each time.",
     source=f"{EXISTING}; {JOINED}",
     versions="0-9",
-    cost=3.1,
+    cost=3.2,
 )
 async def d10(world: World) -> None:
     member = await world.stable1(world.group())
@@ -331,7 +331,7 @@ async def d10(world: World) -> None:
     says="A follower that rejoins a stable group unchanged is answered at once, also if it asks for other timeouts.",
     source=f"{EXISTING}: Stable, an unchanged follower",
     versions="0-9",
-    cost=3.1,
+    cost=6.1,
 )
 async def d11(world: World) -> None:
     leader, follower = await world.stable2(world.group())
@@ -363,7 +363,7 @@ async def check_that_change_rebalances(
     says="A follower that rejoins with other metadata begins a rebalance.",
     source=f"{EXISTING}; ClassicGroupMember.matches",
     versions="0-9",
-    cost=3.7,
+    cost=6.4,
 )
 async def d12(world: World) -> None:
     await check_that_change_rebalances(world, [("range", sub(world.t))], changed(world))
@@ -375,7 +375,7 @@ async def d12(world: World) -> None:
     says="A follower that rejoins with its protocols in another order begins a rebalance.",
     source=f"{EXISTING}; ClassicGroupMember.matches",
     versions="0-9",
-    cost=3.7,
+    cost=6.4,
 )
 async def d13(world: World) -> None:
     both = [("range", sub(world.t)), ("roundrobin", sub(world.t))]
@@ -388,7 +388,7 @@ async def d13(world: World) -> None:
     says="A follower that rejoins with a protocol more begins a rebalance.",
     source=f"{EXISTING}; ClassicGroupMember.matches",
     versions="0-9",
-    cost=3.7,
+    cost=6.4,
 )
 async def d14(world: World) -> None:
     both = [("range", sub(world.t)), ("roundrobin", sub(world.t))]
@@ -419,7 +419,7 @@ async def d15(world: World) -> None:
     says="A follower that rejoins unchanged before the leader's SyncGroup is answered again, and nobody else minds.",
     source=f"{EXISTING}: CompletingRebalance, the same protocols",
     versions="0-9",
-    cost=3.1,
+    cost=6.1,
 )
 async def d16(world: World) -> None:
     leader, follower = await world.completing(world.group(), None, None)
@@ -437,7 +437,7 @@ async def d16(world: World) -> None:
     says="A leader that rejoins changed before its SyncGroup begins a rebalance; each SyncGroup that waits is told so.",
     source=f"{EXISTING}: CompletingRebalance; {PREPARED}",
     versions="0-9",
-    cost=4.0,
+    cost=6.8,
 )
 async def d17(world: World) -> None:
     leader, follower = await world.completing(world.group(), None, None)
@@ -462,7 +462,7 @@ async def d17(world: World) -> None:
     says="A follower that rejoins changed elsewhere, while its SyncGroup waits, begins a rebalance.",
     source=f"{EXISTING}: CompletingRebalance; {PREPARED}",
     versions="0-9",
-    cost=4.0,
+    cost=6.8,
 )
 async def d17b(world: World) -> None:
     leader, follower = await world.completing(world.group(), None, None)
@@ -483,7 +483,7 @@ async def d17b(world: World) -> None:
     says="A newcomer before the leader's SyncGroup begins a rebalance; each SyncGroup that waits is told so.",
     source=f"{ADDED}; {PREPARED}",
     versions="0-9",
-    cost=4.4,
+    cost=7.0,
 )
 async def d18(world: World) -> None:
     leader, *followers = await world.completing(world.group(), None, None, None)
@@ -514,7 +514,7 @@ async def d18(world: World) -> None:
     says="A rebalance waits until every member has rejoined, and makes one generation of them.",
     source=JOINED,
     versions="0-9",
-    cost=4.0,
+    cost=6.7,
 )
 async def d19(world: World) -> None:
     leader, follower, third = await world.preparing(world.group())
@@ -564,7 +564,7 @@ async def held_up(world: World) -> tuple[Member, Member, Client, str]:
     says="Who was handed out a member id holds a rebalance up, until it joins with it.",
     source=f"KIP-394; {JOINED}",
     versions="4-9",
-    cost=3.5,
+    cost=3.4,
     also="D29",
 )
 async def d28(world: World) -> None:
@@ -583,7 +583,7 @@ async def d28(world: World) -> None:
     says="Who holds a rebalance up, as it was handed out a member id, does so no more when it leaves.",
     source=f"KIP-394; Apache Kafka GroupMetadataManager.classicGroupLeaveToClassicGroup; {JOINED}",
     versions="3-5",
-    cost=3.5,
+    cost=3.4,
 )
 async def d30(world: World) -> None:
     member, newcomer, client, pending = await held_up(world)
