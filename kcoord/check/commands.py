@@ -45,9 +45,9 @@ def check_command(
     only: Annotated[list[str] | None, Parameter(name="--only", negative=())] = None,
     list_: Annotated[bool, Parameter(name="--list", negative=())] = False,
     explain: Annotated[str | None, Parameter(name="--explain")] = None,
-    json: Annotated[str | None, Parameter(name="--json")] = None,
-    junit: Annotated[str | None, Parameter(name="--junit")] = None,
-    html: Annotated[str | None, Parameter(name="--html")] = None,
+    json: Annotated[str | None, Parameter(name="--json", allow_leading_hyphen=True)] = None,
+    junit: Annotated[str | None, Parameter(name="--junit", allow_leading_hyphen=True)] = None,
+    html: Annotated[str | None, Parameter(name="--html", allow_leading_hyphen=True)] = None,
     transcripts: Annotated[Literal["broken", "all"], Parameter(name="--transcripts")] = "broken",
     long: Annotated[bool, Parameter(name="--long", negative=())] = False,
     at_once: Annotated[int, Parameter(name="--at-once")] = SIDE_BY_SIDE,
@@ -209,9 +209,11 @@ def _can_be_written(files: dict[str, str]) -> None:
     if list(files.values()).count(STDOUT) > 1:
         raise Misused("standard output can have the results in one form only")
     for form, file in files.items():
-        parent = Path(file).parent
-        if file != STDOUT and (Path(file).is_dir() or not parent.is_dir()):
-            raise Misused(f"--{form} cannot write {file}: {os.strerror(errno.ENOENT)}")
+        if file != STDOUT and file.startswith(STDOUT):
+            raise Misused(f"--{form} needs a FILE, and {file} looks like a flag; ./{file} would not")
+        if file != STDOUT and (Path(file).is_dir() or not Path(file).parent.is_dir()):
+            reason = errno.EISDIR if Path(file).is_dir() else errno.ENOENT
+            raise Misused(f"--{form} cannot write {file}: {os.strerror(reason)}")
 
 
 def _tell(report: Report, files: dict[str, str]) -> None:

@@ -34,7 +34,7 @@ def print_table(report: Report, file: IO[str]) -> None:
 
 
 def _table(report: Report) -> Table:
-    table = Table(title=f"How {report.address} keeps the protocol", title_justify="left")
+    table = Table(title=_text(f"How {report.address} keeps the protocol"), title_justify="left")
     table.add_column("API")
     for verdict in Verdict:
         table.add_column(verdict.value, justify="right", style=_COLOURS[verdict])

@@ -1,0 +1,230 @@
+"""`kcoord check` as it is called: what it prints, what it writes, and how it ends."""
+
+import json
+import signal
+import socket
+import subprocess
+import sys
+import time
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from kcoord.check import commands
+from kcoord.check.rules import all_rules
+from kcoord.cli import main
+from tests.server.client import GIVE_UP
+from tests.server.test_command_line import command, environment, run, running
+
+
+@pytest.fixture(scope="module")
+def broker():
+    """The address of a server in a process of its own."""
+    with running("--listen", "127.0.0.1:0") as (_, host, port):
+        yield f"{host}:{port}"
+
+
+@pytest.fixture
+def ends(capsys, monkeypatch, rule_of):
+    """Run `kcoord check` with some rules of ours; gives its exit status, standard output and standard error."""
+
+    def run(*arguments, names=("kept", "does_not_apply")):
+        monkeypatch.setattr(commands, "all_rules", lambda: {name: rule_of(name) for name in names})
+        status = 0
+        try:
+            main(["check", *arguments])
+        except SystemExit as error:
+            status = error.code or 0
+        return status, *capsys.readouterr()
+
+    return run
+
+
+def test_all_kept(ends, broker):
+    status, out, err = ends(broker)
+    assert status == 0
+    assert "2 rules in" in out
+    assert ": 1 kept, 0 broken, 1 not applicable\n" in out
+    assert "does_not_apply: it is Sunday" in out
+    assert err == ""
+
+
+def test_one_broken(ends, broker):
+    status, out, err = ends(broker, names=("kept", "broken"))
+    assert status == 1
+    assert "broken is broken (Heartbeat): broken is so." in out
+    assert ": 1 kept, 1 broken, 0 not applicable\n" in out
+    assert err == ""
+
+
+def test_nobody_there(ends):
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{sock.getsockname()[1]}"
+        status, out, err = ends(address)
+    assert (status, out) == (2, "")
+    assert err.startswith("kcoord: the broker cannot be reached: ")
+    assert err.count("\n") == 1
+
+
+def test_files(ends, broker, tmp_path):
+    names = {form: tmp_path / f"out.{form}" for form in ("json", "junit", "html")}
+    flags = [text for form, path in names.items() for text in (f"--{form}", str(path))]
+    status, out, _ = ends(broker, *flags, "--transcripts", "all", names=("kept", "broken"))
+    assert status == 1
+    assert "2 rules in" in out
+    read = json.loads(names["json"].read_text())
+    assert (read["broker"], read["summary"]) == (broker, {"kept": 1, "broken": 1, "not applicable": 0})
+    assert read["rules"][0]["cases"][0]["transcript"]
+    assert ET.parse(names["junit"]).getroot().get("failures") == "1"
+    assert names["html"].read_text().startswith("<!DOCTYPE html>")
+
+
+def test_standard_output_instead_of_the_table(ends, broker):
+    status, out, _ = ends(broker, "--json", "-")
+    assert status == 0
+    assert json.loads(out)["summary"]["kept"] == 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        ([], "which broker? Give HOST:PORT, or --list or --explain"),
+        (["nowhere"], "'nowhere' is not the address of a broker: it must be HOST:PORT"),
+        (["::1:9092"], "'::1:9092' is not the address of a broker: it must be HOST:PORT"),
+        (["host:0"], "'host:0' has no port that there is: 1 to 65535"),
+        (["h:1", "--only", "H999"], "--only has 'H999', which is neither a rule nor an API of one; --list shows them"),
+        (["h:1", "--only", ","], "--only names nothing"),
+        (["--explain", "nothing"], "there is no rule 'nothing'; --list shows them all"),
+        (["h:1", "--at-once", "0"], "--at-once is 0: it must be 1 or more"),
+        (["h:1", "--kafka", "four"], "--kafka is 'four': it must be a release like 4.0"),
+        (["h:1", "--json", "/no/such/folder/x"], "--json cannot write /no/such/folder/x: No such file or directory"),
+        (["h:1", "--json", "-", "--html", "-"], "standard output can have the results in one form only"),
+        (["h:1", "--json", "--html"], "--json needs a FILE, and --html looks like a flag; ./--html would not"),
+        (["h:1", "--insecure"], "--ca, --cert, --key and --insecure mean nothing without --tls"),
+        (["h:1", "--username", "u"], "--username and --password-file mean nothing without --sasl-mechanism"),
+        (["h:1", "--sasl-mechanism", "PLAIN"], "--sasl-mechanism needs --username"),
+        (
+            ["h:1", "--sasl-mechanism", "PLAIN", "--username", "u"],
+            "--sasl-mechanism needs a password, from --password-file or KAFKA_PASSWORD in the environment",
+        ),
+        (
+            ["h:1", "--sasl-mechanism", "PLAIN", "--username", "u", "--password-file", "/no/such/file"],
+            "cannot read the password from /no/such/file: ",
+        ),
+        (["h:1", "--tls", "--ca", "/no/such/file"], "the files for TLS are of no use: No such file or directory"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
+)
+def test_what_makes_no_sense_is_said_in_a_sentence(ends, monkeypatch, arguments, sentence):
+    monkeypatch.delenv("KAFKA_PASSWORD", raising=False)
+    status, out, err = ends(*arguments)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"kcoord: {sentence}")
+    assert err.count("\n") == 1
+
+
+def test_a_flag_that_there_is_not(ends):
+    status, _, err = ends("h:1", "--no-such-flag")
+    assert status == 2
+    assert "--no-such-flag" in err
+
+
+def test_a_file_that_is_a_folder(ends, broker, tmp_path):
+    file = tmp_path / "x"
+    file.mkdir()
+    status, _, err = ends(broker, "--json", str(file))
+    assert (status, err) == (2, f"kcoord: --json cannot write {file}: Is a directory\n")
+
+
+def test_list_and_explain(ends):
+    status, out, _ = ends("--list")
+    assert status == 0
+    assert out.splitlines() == [
+        "kept            Heartbeat  kept is so.",
+        "does_not_apply  Heartbeat  does_not_apply is so.",
+    ]
+    assert ends("--list", "--only", "KEPT")[1].count("\n") == 1
+    status, out, _ = ends("--explain", "kept")
+    assert status == 0
+    assert out.startswith("kept: kept is so.\n\nsource    KIP-0\nAPI       Heartbeat 0-4\ncost      0.3 s\n")
+    assert out.endswith('        assert await client.heartbeat(world.group(), 1, "m") is ErrorCode.UNKNOWN_MEMBER_ID\n')
+
+
+def test_every_rule_can_be_explained(capsys):
+    for name in all_rules():
+        main(["check", "--explain", name])
+        out, _ = capsys.readouterr()
+        assert out.startswith(f"{name}: ")
+        assert "    async def " in out
+
+
+def test_only():
+    rules = all_rules()
+    assert [each.id for each in commands.chosen(rules, ["h10, H1"])] == ["H1", "H3"]
+    assert {each.api for each in commands.chosen(rules, ["heartbeat", "SyncGroup"])} == {"Heartbeat", "SyncGroup"}
+    assert commands.chosen(rules, None) == list(rules.values())
+
+
+def test_assertions_must_not_be_left_out():
+    ended = subprocess.run(
+        [sys.executable, "-O", "-m", "kcoord", "check", "127.0.0.1:1"],
+        env=environment(),
+        capture_output=True,
+        text=True,
+        timeout=GIVE_UP,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (2, "")
+    assert ended.stderr == "kcoord: rules are assertions, which python -O leaves out; run it without -O\n"
+
+
+def test_a_rule_of_the_package_in_a_process_of_its_own(broker):
+    ended = run("check", broker, "--only", "H1,H2", "--at-once", "1")
+    assert (ended.returncode, ended.stderr) == (0, "")
+    assert ": 2 kept, 0 broken, 0 not applicable\n" in ended.stdout
+
+
+def test_an_interrupt(broker):
+    with subprocess.Popen(
+        command("check", broker, "--only", "H14"),
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        time.sleep(4)
+        process.send_signal(signal.SIGINT)
+        out, err = process.communicate(timeout=GIVE_UP)
+    assert (process.returncode, out) == (128 + signal.SIGINT, "")
+    assert err == "kcoord: stopped; what was made at the broker was removed as far as it could be\n"
+    left = run("check", broker, "--only", "H1", "--json", "-")
+    assert json.loads(left.stdout)["notes"] == []
+
+
+def test_as_tests_of_pytest(broker, tmp_path):
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", "--pyargs", "kcoord.check", "-k", "H11 or H4", "--bootstrap", broker, "-q"],
+        env=environment(),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=GIVE_UP,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stdout
+    assert "3 passed" in ended.stdout
+
+
+def test_as_tests_of_pytest_without_a_broker(tmp_path):
+    ended = subprocess.run(
+        [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--pyargs", "kcoord.check"],
+        env=environment(),
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=GIVE_UP,
+        check=False,
+    )
+    assert ended.returncode == pytest.ExitCode.USAGE_ERROR
+    assert "rules need a broker: --bootstrap HOST:PORT" in ended.stdout + ended.stderr
