@@ -9,8 +9,9 @@ import trio
 from kcoord.check.member import Member, settle
 from kcoord.check.names import Names
 from kcoord.check.outcome import NotApplicable, fail
-from kcoord.check.probe import Client, Offers, offered
+from kcoord.check.probe import Client, Closed, Offers, offered
 from kcoord.check.transcript import Transcript
+from wire.errors import WireError
 from wire.messages import ListGroupsRequest
 from wire.schema import Message
 
@@ -65,15 +66,16 @@ class World:
         return self.names.topic(stem)
 
     async def take_group(self, group_id: str) -> str:
-        """Return a group id that cannot be made up, as "" is; the group is removed in the end.
+        """Return a group id that cannot be made up, as "" is; the group is removed when this world is closed.
 
-        Raises NotApplicable if there is such a group already: it is somebody's.
+        It should have no members by then. Raises NotApplicable if there is such a group already: it is somebody's.
         """
         async with await self.client() as client:
             answer = await client.call(ListGroupsRequest())
         if group_id in (one.group_id for one in answer.groups):
             raise NotApplicable(f"there is a group {group_id!r} at this broker, which is somebody's")
         self.names.groups.append(group_id)
+        self._closing.push_async_callback(self._give_back, group_id)
         return group_id
 
     def offered(self, cls: type[Message], versions: Iterable[int] | None = None) -> list[int]:
@@ -103,6 +105,12 @@ class World:
     async def aclose(self) -> None:
         """Close what is open."""
         await self._closing.aclose()
+
+    async def _give_back(self, group_id: str) -> None:
+        """Remove a group now, as the next rule may want to take it. What goes wrong, the cleaning in the end tells."""
+        with contextlib.suppress(OSError, Closed, WireError, NotApplicable):
+            async with await self.client() as client:
+                await client.delete(group_id)
 
     # --- the situations that scenarios start from ---
 

@@ -364,6 +364,13 @@ async def test_a_group_that_is_somebodys_is_not_taken(rule_of):
         assert await client.fetch("") == {("t", 0): (7, -1, "")}
 
 
+async def test_a_group_that_was_taken_can_be_taken_by_the_next_rule(rule_of):
+    async with server(topics={"t": 3}) as opener:
+        rules = [rule_of("takes_the_empty_group", id=name, alone=True) for name in ("one", "two")]
+        report = await check(opener, "here", Plan(rules))
+        assert [each.verdict for each in report.results] == [Verdict.KEPT] * 2
+
+
 async def test_nothing_is_left_behind_after_an_interrupt(rule_of):
     async with server() as opener:
         rules = [rule_of("leaves_things"), rule_of("waits_for_ever")]
