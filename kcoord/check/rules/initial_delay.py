@@ -1,0 +1,220 @@
+"""The initial delay: how long a new group waits for members before its first generation."""
+
+from dataclasses import replace
+
+from kcoord.check.rule import rule
+from kcoord.check.steps import Stopwatch, generation_of_next, start_in_order, state_of
+from kcoord.check.world import World
+from wire.errors import ErrorCode
+
+DELAY = {"group.initial.rebalance.delay.ms": 3000}
+
+EXTENDED = "KIP-134; Apache Kafka GroupMetadataManager.tryCompleteInitialRebalanceElseSchedule"
+PREPARED = "Apache Kafka GroupMetadataManager.prepareRebalance"
+COMPLETED = "Apache Kafka GroupMetadataManager.completeClassicGroupJoin"
+EXISTING = "Apache Kafka GroupMetadataManager.classicGroupJoinExistingMember"
+ADDED = "Apache Kafka GroupMetadataManager.addMemberThenRebalanceOrCompleteJoin"
+
+
+@rule(
+    id="D1",
+    api="JoinGroup",
+    says="A new group waits for the initial delay, 3 s, until its first generation begins.",
+    source=f"KIP-134; {PREPARED}",
+    versions="0-9",
+    cost=3.2,
+    settings=DELAY,
+)
+async def d1(world: World) -> None:
+    member = await world.member(world.group())
+    watch = Stopwatch(world)
+    await member.start_join()
+    await member.finish_join()
+    assert watch.shows(3)
+
+
+@rule(
+    id="D2",
+    api="JoinGroup",
+    says="A newcomer within the initial delay buys another one, and is in the same first generation.",
+    source=EXTENDED,
+    versions="0-9",
+    cost=6.2,
+    settings=DELAY,
+)
+async def d2(world: World) -> None:
+    group = world.group()
+    first, second = await world.member(group), await world.member(group)
+    watch = Stopwatch(world)
+    await first.start_join()
+    await watch.until(2.5)
+    await second.start_join()
+    await first.finish_join()
+    assert watch.shows(6)
+    await second.finish_join()
+    assert watch.shows(6)
+    assert first.generation == second.generation == 1
+    assert set(first.listed) == {first.id, second.id}
+
+
+@rule(
+    id="D3",
+    api="JoinGroup",
+    says="Newcomers extend the initial delay up to the rebalance timeout of the first member, and no further.",
+    source=f"KIP-134; {PREPARED}: the delay that remains",
+    versions="1-9",
+    cost=7.2,
+    settings=DELAY,
+)
+async def d3(world: World) -> None:
+    group = world.group()
+    first = await world.member(group, rebalance=7_000)
+    others = [await world.member(group, rebalance=60_000) for _ in range(3)]
+    watch = Stopwatch(world)
+    await first.start_join()
+    for member, moment in zip(others, (1.5, 4.5, 6.5), strict=True):
+        await watch.until(moment)
+        await member.start_join()
+    for member in (first, *others):
+        assert (await member.finish_join()).generation_id == 1
+        assert watch.shows(7)
+    assert len(first.listed) == 4
+
+
+@rule(
+    id="D3b",
+    api="JoinGroup",
+    says="The initial delay is waited for in full, even if the first member's rebalance timeout is shorter.",
+    source=f"{PREPARED}: the first delay is not bounded",
+    versions="1-9",
+    cost=3.2,
+    settings=DELAY,
+)
+async def d3b(world: World) -> None:
+    group = world.group()
+    first, second = await world.member(group, rebalance=1_000), await world.member(group, rebalance=60_000)
+    watch = Stopwatch(world)
+    await first.start_join()
+    await watch.until(2)
+    await second.start_join()
+    await first.finish_join()
+    assert watch.shows(3)
+    await second.finish_join()
+
+
+@rule(
+    id="D4",
+    api="JoinGroup",
+    says="Who joins in the initial delay, with an id that was handed out before it, is a newcomer that extends it.",
+    source=f"KIP-394; {ADDED}: newMemberAdded",
+    versions="4-9",
+    cost=6.1,
+    settings=DELAY,
+)
+async def d4(world: World) -> None:
+    group = world.group()
+    client = await world.client()
+    pending = (await (await client.join(group)).answer()).member_id
+    first = await world.member(group)
+    watch = Stopwatch(world)
+    await first.start_join()
+    await watch.until(2)
+    call = await client.join(group, pending)
+    await first.finish_join()
+    assert watch.shows(6)
+    assert (await call.answer()).error_code == ErrorCode.NONE
+
+
+@rule(
+    id="D4b",
+    api="JoinGroup",
+    says="To be handed out a member id extends no initial delay.",
+    source="KIP-394; Apache Kafka GroupMetadataManager.classicGroupJoinNewDynamicMember",
+    versions="4-9",
+    cost=3.2,
+    settings=DELAY,
+)
+async def d4b(world: World) -> None:
+    first = await world.member(world.group())
+    watch = Stopwatch(world)
+    await first.start_join()
+    await watch.until(2)
+    answer = await (await (await world.client()).join(first.group)).answer()
+    assert answer.error_code == ErrorCode.MEMBER_ID_REQUIRED
+    await first.finish_join()
+    assert watch.shows(3)
+
+
+@rule(
+    id="D5",
+    api="JoinGroup",
+    says="A JoinGroup that a member sends again in the initial delay neither shortens nor extends it.",
+    source=f"{EXISTING}: PreparingRebalance; maybeCompleteJoinPhase leaves an initial rebalance alone",
+    versions="4-9",
+    cost=3.2,
+    settings=DELAY,
+)
+async def d5(world: World) -> None:
+    member = await world.member(world.group())
+    watch = Stopwatch(world)
+    await member.start_join()
+    await watch.until(1)
+    again = replace(member, client=await world.client())
+    call = await again.start_join()
+    assert await call.parked()
+    await again.finish_join()
+    assert watch.shows(3)
+    assert again.generation == 1
+    assert again.listed == (member.id,)
+
+
+@rule(
+    id="D6",
+    api="JoinGroup",
+    says="The first to join leads a new group, and is told of all members; the others are told who leads.",
+    source=f"Apache Kafka ClassicGroup.add; {COMPLETED}",
+    versions="0-9",
+    cost=6.1,
+)
+async def d6(world: World) -> None:
+    group = world.group()
+    members = [await world.member(group) for _ in range(3)]
+    await start_in_order(*members)
+    answers = {member.id: await member.finish_join() for member in members}
+    leader, *followers = members
+    assert leader.leads
+    assert sorted(leader.listed) == sorted(member.id for member in members)
+    for follower in followers:
+        answer = answers[follower.id]
+        assert answer.members == []
+        assert (answer.generation_id, answer.leader, answer.protocol_name) == (1, leader.id, "range")
+
+
+@rule(
+    id="D44",
+    api="LeaveGroup",
+    says="If all leave during the initial delay, the group stays in its rebalance until the delay is over.",
+    source=f"{COMPLETED}; maybeCompleteJoinPhase leaves an initial rebalance alone",
+    versions="3-5",
+    cost=10.1,
+    settings=DELAY,
+)
+async def d44(world: World) -> None:
+    group = world.group()
+    members = [await world.member(group) for _ in range(2)]
+    watch = Stopwatch(world)
+    await start_in_order(*members)
+    client = await world.client()
+    for member in members:
+        assert (await client.leave(group, member.id)).members[0].error_code == ErrorCode.NONE
+        assert member.call is not None
+        answer = await member.call.answer()
+        assert (answer.error_code, answer.member_id) == (ErrorCode.UNKNOWN_MEMBER_ID, "")
+    assert await state_of(world, group) == "PreparingRebalance"
+    # The second one bought a second window.
+    await watch.until(5.5)
+    assert await state_of(world, group) == "PreparingRebalance"
+    await watch.until(6 + watch.tolerance)
+    described = await client.describe(group)
+    assert (described.group_state, described.members) == ("Empty", [])
+    assert await generation_of_next(world, group) == 2
