@@ -3,6 +3,7 @@
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import trio
@@ -95,6 +96,18 @@ async def start_in_order(*members: Member, version: int | None = None) -> None:
     for member in members:
         call = await member.start_join(version=version)
         assert await call.parked()
+
+
+async def join_at_once(member: Member, **options: Any) -> Any:
+    """Send JoinGroup and take in its answer, which must come at once; return it."""
+    call = await member.start_join(**options)
+    assert not await call.parked()
+    return await member.finish_join()
+
+
+async def restarted(world: World, member: Member, *, client_id: str = "client", **what: Any) -> Member:
+    """Return a member whose client was started anew: another connection, no member id. It has not joined yet."""
+    return replace(member, client=await world.client(client_id), id="", generation=-1, call=None, **what)
 
 
 async def state_of(world: World, group: str) -> str:

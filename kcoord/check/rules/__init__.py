@@ -5,7 +5,15 @@ from typing import Final
 
 from kcoord.check.rule import Rule, registered
 
-SUBJECTS: Final = ("joining", "initial_delay", "rebalancing", "static_members", "heartbeat", "leaving")
+SUBJECTS: Final = (
+    "joining",
+    "initial_delay",
+    "rebalancing",
+    "static_members",
+    "static_restarts",
+    "heartbeat",
+    "leaving",
+)
 """The modules, in the order in which reports have them."""
 
 

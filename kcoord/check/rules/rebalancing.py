@@ -1,14 +1,21 @@
 """Rebalances: what begins and completes one."""
 
 from dataclasses import replace
-from typing import Any
 
 import trio
 
 from kcoord.check.member import Member, settle
 from kcoord.check.probe import Client, sub
 from kcoord.check.rule import rule
-from kcoord.check.steps import Stopwatch, assert_sync_refused, beating, generation_of_next, start_in_order, state_of
+from kcoord.check.steps import (
+    Stopwatch,
+    assert_sync_refused,
+    beating,
+    generation_of_next,
+    join_at_once,
+    start_in_order,
+    state_of,
+)
 from kcoord.check.world import World
 from wire.errors import ErrorCode
 
@@ -21,14 +28,6 @@ JOINED = "Apache Kafka ClassicGroup.hasAllMembersJoined"
 def changed(world: World) -> list[tuple[str, bytes]]:
     """What a member offers that has subscribed to something else."""
     return [("range", sub(world.u))]
-
-
-async def rejoined(member: Member, **options: Any) -> Member:
-    """Join again and wait for the answer, which must come at once."""
-    call = await member.start_join(**options)
-    assert not await call.parked()
-    await member.finish_join()
-    return member
 
 
 # --- what begins a rebalance ---
@@ -51,7 +50,7 @@ async def d7(world: World) -> None:
     assert await state_of(world, member.group) == "PreparingRebalance"
     assert await member.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
     watch = Stopwatch(world)
-    await rejoined(member)
+    await join_at_once(member)
     await newcomer.finish_join()
     assert watch.shows(0)
     assert member.generation == newcomer.generation == 2
@@ -70,7 +69,7 @@ async def d7b(world: World) -> None:
     member = await world.stable1(world.group())
     newcomer = await world.member(member.group)
     await start_in_order(newcomer)
-    await rejoined(member)
+    await join_at_once(member)
     await newcomer.finish_join()
     assert member.leads
     assert newcomer.leader == member.id
@@ -91,7 +90,7 @@ async def d9(world: World) -> None:
     call = await leader.start_join()
     assert await call.parked()
     assert await follower.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
-    await rejoined(follower)
+    await join_at_once(follower)
     await leader.finish_join()
     assert leader.generation == follower.generation == 2
     assert leader.leads
@@ -108,7 +107,7 @@ async def d9(world: World) -> None:
 async def d10(world: World) -> None:
     member = await world.stable1(world.group())
     for generation in (2, 3, 4):
-        await rejoined(member)
+        await join_at_once(member)
         assert member.generation == generation
         assert member.listed == (member.id,)
         await settle([member])
@@ -125,7 +124,7 @@ async def d10(world: World) -> None:
 async def d11(world: World) -> None:
     leader, follower = await world.stable2(world.group())
     follower.session, follower.rebalance = 20_000, 40_000
-    await rejoined(follower)
+    await join_at_once(follower)
     assert (follower.generation, follower.leader, follower.listed) == (1, leader.id, ())
     assert await state_of(world, leader.group) == "Stable"
     assert await leader.heartbeat() is ErrorCode.NONE
@@ -141,7 +140,7 @@ async def check_that_change_rebalances(
     call = await follower.start_join()
     assert await call.parked()
     assert await leader.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
-    await rejoined(leader)
+    await join_at_once(leader)
     await follower.finish_join()
     assert leader.generation == follower.generation == 2
 
@@ -197,7 +196,7 @@ async def d14(world: World) -> None:
 )
 async def d15(world: World) -> None:
     (member,) = await world.completing(world.group(), None)
-    await rejoined(member)
+    await join_at_once(member)
     assert (member.generation, member.leader, member.listed) == (1, member.id, (member.id,))
     assert await state_of(world, member.group) == "CompletingRebalance"
 
@@ -212,9 +211,9 @@ async def d15(world: World) -> None:
 )
 async def d16(world: World) -> None:
     leader, follower = await world.completing(world.group(), None, None)
-    await rejoined(follower)
+    await join_at_once(follower)
     assert (follower.generation, follower.leader, follower.listed) == (1, leader.id, ())
-    await rejoined(leader)
+    await join_at_once(leader)
     assert set(leader.listed) == {leader.id, follower.id}
     assert leader.generation == 1
     await settle([leader, follower])
@@ -236,7 +235,7 @@ async def d17(world: World) -> None:
     call = await leader.start_join()
     assert await call.parked()
     assert_sync_refused(await sync.answer(), ErrorCode.REBALANCE_IN_PROGRESS)
-    await rejoined(follower)
+    await join_at_once(follower)
     answer = await leader.finish_join()
     assert leader.generation == follower.generation == 2
     assert {one.member_id: one.metadata for one in answer.members} == {
@@ -261,7 +260,7 @@ async def d17b(world: World) -> None:
     call = await again.start_join()
     assert await call.parked()
     assert_sync_refused(await sync.answer(), ErrorCode.REBALANCE_IN_PROGRESS)
-    await rejoined(leader)
+    await join_at_once(leader)
     await again.finish_join()
     assert again.generation == 2
 
@@ -309,7 +308,7 @@ async def d19(world: World) -> None:
     leader, follower, third = await world.preparing(world.group())
     call = await leader.start_join()
     assert await call.parked()
-    await rejoined(follower)
+    await join_at_once(follower)
     await leader.finish_join()
     await third.finish_join()
     assert leader.generation == follower.generation == third.generation == 2
