@@ -13,6 +13,8 @@ SUBJECTS: Final = (
     "static_restarts",
     "heartbeat",
     "leaving",
+    "fetching_offsets",
+    "fetching_versions",
 )
 """The modules, in the order in which reports have them."""
 
