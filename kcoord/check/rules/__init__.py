@@ -16,6 +16,7 @@ SUBJECTS: Final = (
     "static_restarts",
     "heartbeat",
     "leaving",
+    "committing",
     "fetching_offsets",
     "fetching_versions",
 )
