@@ -11,7 +11,7 @@ from wire.records import Compression
 
 CONSUMERS = having("consume")
 PRODUCERS = having("produce")
-MIXES_ASSIGNORS = ("java", "franz-go")
+MIXES_ASSIGNORS = ("java", "franz-go", "sarama")
 """The clients that take an eager and a cooperative assignor in one list. Without that nobody can be moved over."""
 
 LEAVES = ("platformatic", "closed")

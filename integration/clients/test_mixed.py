@@ -93,7 +93,7 @@ def test_static_members_restart_unnoticed(clients, new_group):
     group.none_twice()
 
 
-@pytest.mark.parametrize("clients", [cast("java", "franz-go")], ids=name_all)
+@pytest.mark.parametrize("clients", [cast("java", "franz-go", "sarama")], ids=name_all)
 def test_a_rolling_upgrade_of_a_mixed_group(clients, new_group):
     group = new_group(6)
     members = [group.join(client) for client in clients]
