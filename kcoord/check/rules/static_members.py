@@ -38,6 +38,7 @@ async def replaced(world: World) -> tuple[Member, Member, Member]:
     says="A static member that was replaced is fenced when it heartbeats, and nobody else is.",
     source=FENCED,
     versions="3-4",
+    cost=6.1,
 )
 async def f3(world: World) -> None:
     leader, old, new = await replaced(world)
@@ -53,6 +54,7 @@ async def f3(world: World) -> None:
     says="A static member that was replaced is fenced when it commits.",
     source=f"{FENCED}; validateOffsetCommit",
     versions="7-10",
+    cost=6.6,
 )
 async def f3b(world: World) -> None:
     leader, old, new = await replaced(world)
@@ -68,6 +70,7 @@ async def f3b(world: World) -> None:
     says="A static member that was replaced is fenced when it syncs.",
     source=FENCED,
     versions="3-5",
+    cost=6.6,
 )
 async def f3c(world: World) -> None:
     leader, old, new = await replaced(world)
@@ -82,6 +85,7 @@ async def f3c(world: World) -> None:
     says="A static member that was replaced is fenced when it joins with the member id that it had.",
     source=FENCED,
     versions="5-9",
+    cost=6.5,
 )
 async def f3d(world: World) -> None:
     leader, old, new = await replaced(world)
@@ -97,6 +101,7 @@ async def f3d(world: World) -> None:
     says="A static member that was replaced is fenced when it leaves, and takes nobody with it.",
     source=FENCED,
     versions="3-5",
+    cost=6.5,
 )
 async def f3e(world: World) -> None:
     leader, old, new = await replaced(world)
@@ -115,6 +120,7 @@ async def f3e(world: World) -> None:
     says="A static member that was replaced, and does not name its instance id, is no member.",
     source=FENCED,
     versions="0-4",
+    cost=6.4,
 )
 async def f4(world: World) -> None:
     leader, old, new = await replaced(world)
@@ -130,6 +136,7 @@ async def f4(world: World) -> None:
     says="A static member that was replaced, and does not name its instance id, may not commit as a member.",
     source=f"{FENCED}; validateOffsetCommit",
     versions="1-10",
+    cost=6.4,
 )
 async def f4b(world: World) -> None:
     leader, old, new = await replaced(world)
@@ -147,6 +154,7 @@ async def f4b(world: World) -> None:
     says="A static follower that rejoins unchanged with its member id is answered at once.",
     source=f"{EXISTING}: Stable, an unchanged follower",
     versions="5-9",
+    cost=6.3,
 )
 async def f15(world: World) -> None:
     leader, follower = await world.static2(world.group())
@@ -162,6 +170,7 @@ async def f15(world: World) -> None:
     says="A static leader that rejoins with its member id begins a rebalance.",
     source=f"{EXISTING}: Stable, the leader",
     versions="5-9",
+    cost=6.5,
 )
 async def f16(world: World) -> None:
     leader, follower = await world.static2(world.group())
@@ -179,6 +188,7 @@ async def f16(world: World) -> None:
     says="A static follower that rejoins changed with its member id begins a rebalance.",
     source=f"{EXISTING}; ClassicGroupMember.matches",
     versions="5-9",
+    cost=6.5,
 )
 async def f17(world: World) -> None:
     leader, follower = await world.static2(world.group())
@@ -217,6 +227,7 @@ async def alone_after_a_session(world: World) -> tuple[Member, Member]:
     says="A static member that stays away for its session timeout is removed, and the others are told to rejoin.",
     source="KIP-345; Apache Kafka GroupMetadataManager.expireClassicGroupMemberHeartbeat",
     versions="3-4",
+    cost=13.2,
 )
 async def f18(world: World) -> None:
     leader, _ = await alone_after_a_session(world)
@@ -230,6 +241,7 @@ async def f18(world: World) -> None:
     says="A static member that comes back after it was removed is a newcomer.",
     source="KIP-345; Apache Kafka GroupMetadataManager.classicGroupJoinNewStaticMember",
     versions="5-9",
+    cost=13.4,
 )
 async def f19(world: World) -> None:
     leader, follower = await alone_after_a_session(world)
@@ -249,6 +261,7 @@ async def f19(world: World) -> None:
     says="A static member that restarts under another client id is described by its first one.",
     source=TAKEN,
     versions="4-6",
+    cost=6.2,
 )
 async def f20(world: World) -> None:
     leader, follower = await world.static2(world.group(), client_id="first")
@@ -269,6 +282,7 @@ async def f20(world: World) -> None:
     says="Two instances with one client id are two members.",
     source="KIP-345; Apache Kafka ClassicGroup.generateMemberId",
     versions="5-9",
+    cost=6.2,
 )
 async def f21(world: World) -> None:
     leader, follower = await world.static2(world.group(), client_id="same")
@@ -288,6 +302,7 @@ async def f21(world: World) -> None:
     says="Next to static members a dynamic one needs a member id first, and then is a member like them.",
     source="KIP-394; KIP-345; Apache Kafka GroupMetadataManager.classicGroupJoinNewMember",
     versions="5-9",
+    cost=6.7,
 )
 async def f22(world: World) -> None:
     leader, follower = await world.static2(world.group())
@@ -316,6 +331,7 @@ async def f22(world: World) -> None:
     says="An empty instance id is one like any other.",
     source="Apache Kafka GroupMetadataManager.classicGroupJoinNewMember: only null is none",
     versions="5-9",
+    cost=3.2,
 )
 async def static_1(world: World) -> None:
     first = await world.member(world.group(), instance="")

@@ -30,6 +30,7 @@ TAKEN = "KIP-345; Apache Kafka ClassicGroup.replaceStaticMember"
     says="A static follower that restarts gets another member id at once, and the group stays as it is.",
     source=REPLACED,
     versions="5-9",
+    cost=6.1,
 )
 async def f1(world: World) -> None:
     leader, follower = await world.static2(world.group())
@@ -49,6 +50,7 @@ async def f1(world: World) -> None:
     says="A static member that restarts is told the type of its group's protocol.",
     source=f"KIP-559; {REPLACED}",
     versions="7-9",
+    cost=6.1,
 )
 async def f1b(world: World) -> None:
     leader, follower = await world.static2(world.group())
@@ -63,6 +65,7 @@ async def f1b(world: World) -> None:
     says="A static member that has restarted gets the assignment that it had before, and is a member like any other.",
     source=TAKEN,
     versions="3-5",
+    cost=6.1,
 )
 async def f2(world: World) -> None:
     _, follower = await world.static2(world.group())
@@ -79,6 +82,7 @@ async def f2(world: World) -> None:
     says="Each restart of a static member gives it another member id, and no other generation.",
     source=REPLACED,
     versions="5-9",
+    cost=6.1,
 )
 async def f5(world: World) -> None:
     _, follower = await world.static2(world.group())
@@ -97,6 +101,7 @@ async def f5(world: World) -> None:
     says="A static leader that restarts is told of all members, and that it need not assign anything.",
     source=f"KIP-814; {REPLACED}",
     versions="9",
+    cost=6.2,
 )
 async def f6(world: World) -> None:
     old, follower = await world.static2(world.group())
@@ -115,6 +120,7 @@ async def f6(world: World) -> None:
     says="If a static leader that has restarted assigns all the same, everybody keeps what it had.",
     source="KIP-814; Apache Kafka GroupMetadataManager.classicGroupSyncToClassicGroup: Stable",
     versions="3-5",
+    cost=6.1,
 )
 async def f9(world: World) -> None:
     old, follower = await world.static2(world.group())
@@ -132,6 +138,7 @@ async def f9(world: World) -> None:
     says="Before version 9 a static leader that restarts is told its former member id as the leader's.",
     source=f"KIP-814; {REPLACED}: currentLeader",
     versions="5-8",
+    cost=6.4,
     each={"version": (5, 6, 7, 8)},
 )
 async def f7(world: World, version: int) -> None:
@@ -158,6 +165,7 @@ async def f7(world: World, version: int) -> None:
     says="A static follower that restarts is told who leads, and never to skip an assignment.",
     source=f"KIP-814; {REPLACED}",
     versions="5-9",
+    cost=6.1,
     each={"version": (5, 8, 9)},
 )
 async def f8(world: World, version: int) -> None:
@@ -172,6 +180,7 @@ async def f8(world: World, version: int) -> None:
     says="A static member that restarts with other metadata begins no rebalance, and its metadata are the new ones.",
     source=f"{REPLACED}: selectProtocol",
     versions="5-9",
+    cost=6.1,
 )
 async def f10(world: World) -> None:
     leader, follower = await world.static2(world.group())
@@ -203,6 +212,7 @@ async def split_votes(world: World) -> tuple[Member, Member]:
     says="A static member whose restart changes the group's choice of a protocol begins a rebalance.",
     source=f"{REPLACED}: selectProtocol",
     versions="5-9",
+    cost=6.5,
 )
 async def f11(world: World) -> None:
     leader, follower = await split_votes(world)
@@ -230,6 +240,7 @@ async def f11(world: World) -> None:
     says="A static member that restarts must offer a protocol that all support, counting what it offered before.",
     source="Apache Kafka ClassicGroup.supportsProtocols",
     versions="5-9",
+    cost=6.2,
 )
 async def f11b(world: World) -> None:
     leader, follower = await split_votes(world)
@@ -250,6 +261,7 @@ async def f11b(world: World) -> None:
     says="A static member that restarts before the leader's SyncGroup begins a rebalance; its own SyncGroup is fenced.",
     source=f"{REPLACED}: CompletingRebalance",
     versions="5-9",
+    cost=7.3,
 )
 async def f12(world: World) -> None:
     group = world.group()
@@ -279,6 +291,7 @@ async def f12(world: World) -> None:
     says="A static member that restarts during a rebalance takes the place of the one whose JoinGroup waits.",
     source=TAKEN,
     versions="5-9",
+    cost=7.3,
 )
 async def f13(world: World) -> None:
     leader, follower = await world.static2(world.group())
@@ -302,6 +315,7 @@ async def f13(world: World) -> None:
     says="A static member that restarts in the initial delay fences the one that waits, and is no newcomer.",
     source=f"{TAKEN}; updateStaticMemberThenRebalanceOrCompleteJoin leaves newMemberAdded alone",
     versions="5-9",
+    cost=3.2,
     settings=DELAY,
     each={"version": (5, 7, 9)},
 )
@@ -327,6 +341,7 @@ async def f14(world: World, version: int) -> None:
     says="A static member that restarted in the initial delay waits on, even for longer than its session timeout.",
     source="Apache Kafka ClassicGroupMember.hasSatisfiedHeartbeat: it is not new, and its JoinGroup waits",
     versions="5-9",
+    cost=12.1,
     settings=DELAY,
 )
 async def f14b(world: World) -> None:
