@@ -19,6 +19,7 @@ SUBJECTS: Final = (
     "committing",
     "fetching_offsets",
     "fetching_versions",
+    "deleting_offsets",
 )
 """The modules, in the order in which reports have them."""
 
