@@ -14,6 +14,8 @@ SUBJECTS: Final = (
     "size",
     "static_members",
     "static_restarts",
+    "syncing",
+    "late_syncing",
     "heartbeat",
     "leaving",
     "committing",

@@ -1,0 +1,145 @@
+"""Leaders and followers that sync late, or never: how long they have, and what becomes of the others."""
+
+import trio
+
+from kcoord.check.member import Member, settle
+from kcoord.check.rule import rule
+from kcoord.check.steps import assert_sync_refused, repeat
+from kcoord.check.world import World
+from wire.errors import ErrorCode
+
+EXPIRED = "Apache Kafka GroupMetadataManager.expirePendingSync"
+PREPARED = "Apache Kafka GroupMetadataManager.prepareRebalance"
+
+
+async def told(*members: Member) -> set[ErrorCode]:
+    """Heartbeat for each of these members, and return what they are told."""
+    return {await member.heartbeat() for member in members}
+
+
+@rule(
+    id="G23",
+    api="SyncGroup",
+    says="A follower that waits is told to rejoin when the session of the leader ends.",
+    source=f"Apache Kafka GroupMetadataManager.expireClassicGroupMemberHeartbeat; {PREPARED}",
+    versions="0-5",
+)
+async def g23(world: World) -> None:
+    leader, follower = await world.completing(world.group(), None, None, session=6_000)
+    joined = trio.current_time()
+    waiting = await follower.sync()
+    assert_sync_refused(await waiting.answer(), ErrorCode.REBALANCE_IN_PROGRESS)
+    assert 5.5 < trio.current_time() - joined < 7.5
+    assert await leader.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
+
+
+@rule(
+    id="G24",
+    api="SyncGroup",
+    says="A leader that heartbeats but does not sync within the rebalance timeout is removed; who waits must rejoin.",
+    source=f"{EXPIRED}; prepareRebalance",
+    versions="0-5",
+)
+async def g24(world: World) -> None:
+    leader, follower = await world.completing(world.group(), None, None, rebalance=7_000)
+    joined = trio.current_time()
+    waiting = await follower.sync()
+    assert set(await repeat(leader.heartbeat, 6, 1)) == {ErrorCode.NONE}
+    assert_sync_refused(await waiting.answer(), ErrorCode.REBALANCE_IN_PROGRESS)
+    assert 6.5 < trio.current_time() - joined < 8.5
+    assert await leader.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
+    assert await follower.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    await follower.start_join()
+    answer = await follower.finish_join()
+    assert answer.generation_id == 2
+    assert [one.member_id for one in answer.members] == [follower.id]
+
+
+@rule(
+    id="G25",
+    api="SyncGroup",
+    says="A follower that heartbeats but does not sync within the rebalance timeout is removed from a stable group, too.",
+    source=f"{EXPIRED}: Stable",
+    versions="0-5",
+)
+async def g25(world: World) -> None:
+    leader, follower = await world.completing(world.group(), None, None, rebalance=7_000)
+    assert (await (await leader.sync({})).answer()).error_code == ErrorCode.NONE
+    assert await repeat(lambda: told(leader, follower), 6, 1) == [{ErrorCode.NONE}] * 6
+    assert (await leader.client.describe(leader.group)).group_state == "Stable"
+    await trio.sleep(2)
+    assert await follower.heartbeat() is ErrorCode.UNKNOWN_MEMBER_ID
+    assert await leader.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    members = (await leader.client.describe(leader.group)).members
+    assert [one.member_id for one in members] == [leader.id]
+
+
+@rule(
+    id="G26",
+    api="SyncGroup",
+    says="If nobody syncs within the rebalance timeout all are removed; the group is empty, one generation later.",
+    source=f"{EXPIRED}; prepareRebalance",
+    versions="0-5",
+)
+async def g26(world: World) -> None:
+    leader, follower = await world.completing(world.group(), None, None, rebalance=7_000)
+    assert await repeat(lambda: told(leader, follower), 6, 1) == [{ErrorCode.NONE}] * 6
+    await trio.sleep(2)
+    assert await told(leader, follower) == {ErrorCode.UNKNOWN_MEMBER_ID}
+    described = await leader.client.describe(leader.group)
+    assert (described.group_state, described.members) == ("Empty", [])
+    assert (await world.stable1(leader.group)).generation == 3
+
+
+@rule(
+    id="G27",
+    api="SyncGroup",
+    says="If everybody has synced, nothing happens when the rebalance timeout is over.",
+    source="Apache Kafka GroupMetadataManager.removePendingSyncMember",
+    versions="0-5",
+)
+async def g27(world: World) -> None:
+    leader, follower = await world.stable(world.group(), None, None, rebalance=7_000)
+    assert await repeat(lambda: told(leader, follower), 9, 1) == [{ErrorCode.NONE}] * 9
+    assert (await leader.client.describe(leader.group)).group_state == "Stable"
+
+
+@rule(
+    id="G28",
+    api="SyncGroup",
+    says="A follower whose SyncGroup waits need not heartbeat, even for longer than its session timeout.",
+    source="Apache Kafka ClassicGroupMember.hasSatisfiedHeartbeat",
+    versions="0-5",
+)
+async def g28(world: World) -> None:
+    leader, follower = await world.completing(world.group(), None, None, session=6_000)
+    waiting = await follower.sync()
+    assert set(await repeat(leader.heartbeat, 9, 1)) == {ErrorCode.NONE}
+    assert await waiting.parked()
+    await leader.sync({follower.id: b"yours"})
+    answer = await waiting.answer()
+    assert (answer.error_code, answer.assignment) == (ErrorCode.NONE, b"yours")
+    assert await follower.heartbeat() is ErrorCode.NONE
+
+
+@rule(
+    id="G29",
+    api="LeaveGroup",
+    says="If the leader leaves, a follower that waits for the assignments is told to rejoin, and leads the next time.",
+    source=f"{PREPARED}; ClassicGroup.maybeElectNewJoinedLeader",
+    versions="3-5",
+    also="G30",
+)
+async def g29(world: World) -> None:
+    leader, follower = await world.completing(world.group(), None, None)
+    waiting = await follower.sync()
+    assert await waiting.parked()
+    left = await leader.client.leave(leader.group, leader.id)
+    assert (left.error_code, left.members[0].error_code) == (ErrorCode.NONE, ErrorCode.NONE)
+    assert_sync_refused(await waiting.answer(1), ErrorCode.REBALANCE_IN_PROGRESS)
+    await follower.start_join()
+    answer = await follower.finish_join()
+    assert answer.generation_id == 2
+    assert follower.leads
+    assert [one.member_id for one in answer.members] == [follower.id]
+    await settle([follower])
