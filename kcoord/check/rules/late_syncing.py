@@ -23,6 +23,7 @@ async def told(*members: Member) -> set[ErrorCode]:
     says="A follower that waits is told to rejoin when the session of the leader ends.",
     source=f"Apache Kafka GroupMetadataManager.expireClassicGroupMemberHeartbeat; {PREPARED}",
     versions="0-5",
+    cost=12.1,
 )
 async def g23(world: World) -> None:
     leader, follower = await world.completing(world.group(), None, None, session=6_000)
@@ -39,6 +40,7 @@ async def g23(world: World) -> None:
     says="A leader that heartbeats but does not sync within the rebalance timeout is removed; who waits must rejoin.",
     source=f"{EXPIRED}; prepareRebalance",
     versions="0-5",
+    cost=13.1,
 )
 async def g24(world: World) -> None:
     leader, follower = await world.completing(world.group(), None, None, rebalance=7_000)
@@ -58,9 +60,10 @@ async def g24(world: World) -> None:
 @rule(
     id="G25",
     api="SyncGroup",
-    says="A follower that heartbeats but does not sync within the rebalance timeout is removed from a stable group, too.",
+    says="A follower that heartbeats but does not sync within the rebalance timeout is removed, though the group is stable.",
     source=f"{EXPIRED}: Stable",
     versions="0-5",
+    cost=14.1,
 )
 async def g25(world: World) -> None:
     leader, follower = await world.completing(world.group(), None, None, rebalance=7_000)
@@ -80,6 +83,7 @@ async def g25(world: World) -> None:
     says="If nobody syncs within the rebalance timeout all are removed; the group is empty, one generation later.",
     source=f"{EXPIRED}; prepareRebalance",
     versions="0-5",
+    cost=17.1,
 )
 async def g26(world: World) -> None:
     leader, follower = await world.completing(world.group(), None, None, rebalance=7_000)
@@ -97,6 +101,7 @@ async def g26(world: World) -> None:
     says="If everybody has synced, nothing happens when the rebalance timeout is over.",
     source="Apache Kafka GroupMetadataManager.removePendingSyncMember",
     versions="0-5",
+    cost=15.1,
 )
 async def g27(world: World) -> None:
     leader, follower = await world.stable(world.group(), None, None, rebalance=7_000)
@@ -110,6 +115,7 @@ async def g27(world: World) -> None:
     says="A follower whose SyncGroup waits need not heartbeat, even for longer than its session timeout.",
     source="Apache Kafka ClassicGroupMember.hasSatisfiedHeartbeat",
     versions="0-5",
+    cost=15.4,
 )
 async def g28(world: World) -> None:
     leader, follower = await world.completing(world.group(), None, None, session=6_000)
@@ -128,6 +134,7 @@ async def g28(world: World) -> None:
     says="If the leader leaves, a follower that waits for the assignments is told to rejoin, and leads the next time.",
     source=f"{PREPARED}; ClassicGroup.maybeElectNewJoinedLeader",
     versions="3-5",
+    cost=6.4,
     also="G30",
 )
 async def g29(world: World) -> None:

@@ -65,6 +65,7 @@ async def g2(world: World) -> None:
     says="Who is no member is told so.",
     source=f"{CHECKED}; ClassicGroup.validateMember",
     versions="0-5",
+    cost=3.1,
 )
 async def g3(world: World) -> None:
     member = await world.stable1(world.group())
@@ -81,6 +82,7 @@ async def g3(world: World) -> None:
     says="A member that names another generation than the group's is refused.",
     source=CHECKED,
     versions="0-5",
+    cost=3.1,
     also="G5",
 )
 async def g4(world: World) -> None:
@@ -98,6 +100,7 @@ async def g4(world: World) -> None:
     says="A member that names another protocol, or another type of it, than the group's is refused.",
     source=f"KIP-559; {CHECKED}",
     versions="5",
+    cost=3.1,
 )
 async def g6(world: World) -> None:
     member = await world.stable1(world.group())
@@ -111,6 +114,7 @@ async def g6(world: World) -> None:
     says="Member and generation are looked at before the protocol.",
     source=f"KIP-559; {CHECKED}",
     versions="5",
+    cost=3.1,
 )
 async def g6b(world: World) -> None:
     member = await world.stable1(world.group())
@@ -126,6 +130,7 @@ async def g6b(world: World) -> None:
     says="From version 5 on the protocol and its type must be named; that is looked at before the group.",
     source=NAMED,
     versions="5",
+    cost=3.1,
 )
 async def g7(world: World) -> None:
     member = await world.stable1(world.group())
@@ -143,6 +148,7 @@ async def g7(world: World) -> None:
     says="Before version 5 neither requests nor answers name the protocol.",
     source=NAMED,
     versions="0-4",
+    cost=3.1,
 )
 async def g8(world: World) -> None:
     member = await world.stable1(world.group(), protocols=[("an odd name", b"")], protocol_type="an odd type")
@@ -161,6 +167,7 @@ async def g8(world: World) -> None:
     says="The leader's assignments make the group stable, and it gets its own of them.",
     source=HANDLED,
     versions="0-5",
+    cost=3.1,
 )
 async def g9(world: World) -> None:
     (leader,) = await world.completing(world.group(), None)
@@ -175,6 +182,7 @@ async def g9(world: World) -> None:
     says="From version 5 on the answer tells the group's protocol and its type.",
     source=f"KIP-559; {HANDLED}",
     versions="5",
+    cost=6.1,
 )
 async def g9b(world: World) -> None:
     leader, follower = await world.completing(world.group(), None, None)
@@ -191,6 +199,7 @@ async def g9b(world: World) -> None:
     says="A follower waits until the leader has sent the assignments, and then gets its own.",
     source=f"{HANDLED}; propagateAssignment",
     versions="0-5",
+    cost=6.4,
 )
 async def g10(world: World) -> None:
     leader, follower = await world.completing(world.group(), None, None)
@@ -207,6 +216,7 @@ async def g10(world: World) -> None:
     says="The leader does not wait for a follower, which gets its assignment when it comes.",
     source=HANDLED,
     versions="0-5",
+    cost=6.1,
 )
 async def g11(world: World) -> None:
     leader, follower = await world.completing(world.group(), None, None)
@@ -223,6 +233,7 @@ async def g11(world: World) -> None:
     says="A member that the leader leaves out gets an empty assignment.",
     source=f"{HANDLED}: membersWithMissingAssignment",
     versions="0-5",
+    cost=6.1,
 )
 async def g12(world: World) -> None:
     leader, follower = await world.completing(world.group(), None, None)
@@ -237,6 +248,7 @@ async def g12(world: World) -> None:
     says="A leader that sends no assignments at all makes the group stable, too.",
     source=f"{HANDLED}: membersWithMissingAssignment",
     versions="0-5",
+    cost=6.1,
 )
 async def g13(world: World) -> None:
     leader, follower = await world.completing(world.group(), None, None)
@@ -252,6 +264,7 @@ async def g13(world: World) -> None:
     says="An assignment for somebody who is no member changes nothing.",
     source=f"{HANDLED}; setAndPropagateAssignment",
     versions="0-5",
+    cost=6.1,
 )
 async def g14(world: World) -> None:
     leader, follower = await world.completing(world.group(), None, None)
@@ -268,6 +281,7 @@ async def g14(world: World) -> None:
     says="A member that the leader names twice gets the last assignment.",
     source=HANDLED,
     versions="0-5",
+    cost=3.1,
 )
 async def g14b(world: World) -> None:
     (leader,) = await world.completing(world.group(), None)
@@ -281,6 +295,7 @@ async def g14b(world: World) -> None:
     says="Assignments that a follower sends decide nothing: it waits for the leader's.",
     source=HANDLED,
     versions="0-5",
+    cost=6.4,
 )
 async def g15(world: World) -> None:
     leader, follower = await world.completing(world.group(), None, None)
@@ -296,6 +311,7 @@ async def g15(world: World) -> None:
     says="In a stable group each member is told its assignment, as often as it asks.",
     source=f"{HANDLED}: Stable",
     versions="0-5",
+    cost=6.1,
 )
 async def g16(world: World) -> None:
     leader, follower = await world.stable2(world.group())
@@ -310,6 +326,7 @@ async def g16(world: World) -> None:
     says="Assignments that the leader sends to a stable group decide nothing any more.",
     source=f"{HANDLED}: Stable",
     versions="0-5",
+    cost=6.1,
 )
 async def g17(world: World) -> None:
     leader, follower = await world.stable2(world.group())
@@ -323,6 +340,7 @@ async def g17(world: World) -> None:
     says="During a rebalance a member that syncs is told to rejoin.",
     source=f"{HANDLED}: PreparingRebalance",
     versions="0-5",
+    cost=6.4,
 )
 async def g18(world: World) -> None:
     leader, follower, _ = await world.preparing(world.group())
@@ -337,6 +355,7 @@ async def g18(world: World) -> None:
     says="During a rebalance, too, the generation is looked at first.",
     source=f"{HANDLED}: validateSyncGroup comes before the state",
     versions="0-5",
+    cost=6.4,
 )
 async def g19(world: World) -> None:
     leader, _, _ = await world.preparing(world.group())
@@ -351,6 +370,7 @@ async def g19(world: World) -> None:
     says="During a rebalance, too, the protocol is looked at first.",
     source=f"KIP-559; {HANDLED}: validateSyncGroup comes before the state",
     versions="5",
+    cost=6.4,
 )
 async def g19b(world: World) -> None:
     leader, _, _ = await world.preparing(world.group())
@@ -363,6 +383,7 @@ async def g19b(world: World) -> None:
     says="In an empty group nobody is a member, also who was one.",
     source=FOUND,
     versions="0-5",
+    cost=3.1,
 )
 async def g20(world: World) -> None:
     member = await world.stable1(world.group())
@@ -377,6 +398,7 @@ async def g20(world: World) -> None:
     says="An instance id must be known, and belong to the member that names it; a static member need not name it.",
     source=MEMBER,
     versions="3-5",
+    cost=6.1,
     also="G22",
 )
 async def g21(world: World) -> None:
@@ -400,6 +422,7 @@ async def g21(world: World) -> None:
     says="Assignments are bytes that the broker does not look into, 100 KiB of them just as well.",
     source=HANDLED,
     versions="0-5",
+    cost=3.1,
     each={"version": range(6)},
 )
 async def g31(world: World, version: int) -> None:
@@ -415,6 +438,7 @@ async def g31(world: World, version: int) -> None:
     says="An assignment of one byte is one.",
     source=HANDLED,
     versions="0-5",
+    cost=3.1,
 )
 async def g31b(world: World) -> None:
     (leader,) = await world.completing(world.group(), None)
@@ -427,6 +451,7 @@ async def g31b(world: World) -> None:
     says="A SyncGroup that is sent again from elsewhere takes the place of the one that waits.",
     source=f"{HANDLED}; ClassicGroupMember.setAwaitingSyncFuture",
     versions="0-5",
+    cost=7.0,
 )
 async def g32(world: World) -> None:
     leader, follower = await world.completing(world.group(), None, None)
