@@ -14,7 +14,7 @@ from kcoord.check.names import SHARED, Names
 from kcoord.check.outcome import CannotRun, NotApplicable
 from kcoord.check.probe import Client, Closed, Offers, offered
 from kcoord.check.world import Opener
-from wire.errors import ErrorCode, WireError
+from wire.errors import BadLength, ErrorCode, WireError
 from wire.messages import (
     ApiVersionsRequest,
     CreatableTopic,
@@ -235,4 +235,8 @@ def _reason(error: Exception) -> str:
         return f"nobody answers within {SOON:g} s"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
+    if isinstance(error, Closed):
+        return f"{error}; does it want TLS or SASL?"
+    if isinstance(error, BadLength):
+        return f"{error}; does it speak Kafka's protocol here, and without TLS?"
     return str(error) or type(error).__name__
