@@ -128,7 +128,6 @@ def certificate(tmp_path_factory):
     """A certificate for localhost, and its key, in one folder."""
     folder = tmp_path_factory.mktemp("tls")
     subprocess.run(
-        # fmt: off
         [
             "openssl",
             "req",
@@ -147,7 +146,6 @@ def certificate(tmp_path_factory):
             "-out",
             "cert.pem",
         ],
-        # fmt: on
         cwd=folder,
         check=True,
         capture_output=True,
