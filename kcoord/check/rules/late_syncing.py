@@ -60,7 +60,7 @@ async def g24(world: World) -> None:
 @rule(
     id="G25",
     api="SyncGroup",
-    says="A follower that heartbeats but does not sync within the rebalance timeout is removed, though the group is stable.",
+    says="A follower that heartbeats but does not sync within the rebalance timeout is removed from a stable group.",
     source=f"{EXPIRED}: Stable",
     versions="0-5",
     cost=14.1,
