@@ -7,6 +7,7 @@ from kcoord.check.rule import Rule, registered
 
 SUBJECTS: Final = (
     "joining",
+    "refused_joins",
     "initial_delay",
     "rebalancing",
     "choices",
@@ -19,9 +20,12 @@ SUBJECTS: Final = (
     "heartbeat",
     "leaving",
     "committing",
+    "simple_commits",
+    "committed",
     "fetching_offsets",
     "fetching_versions",
     "deleting_offsets",
+    "describing",
 )
 """The modules, in the order in which reports have them."""
 
