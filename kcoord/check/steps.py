@@ -4,7 +4,7 @@ from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import trio
 
@@ -14,6 +14,11 @@ from kcoord.check.world import World
 from wire.errors import ErrorCode
 
 _T = TypeVar("_T")
+
+WRITTEN: Final = 0.3
+"""Seconds until a new group can be seen.
+
+Apache Kafka answers a handshake before the group's record is written, and tells of no group before that."""
 
 
 def assert_refused(answer: Any, error: ErrorCode, member_id: str, version: int = 9) -> None:

@@ -59,7 +59,7 @@ async def vote(world: World, *lists: tuple[str, ...]) -> list[Member]:
     says="Each member votes for what it lists first, and the protocol with the most votes is taken.",
     source=VOTED,
     versions="0-9",
-    cost=7,
+    cost=6.2,
     also="D37",
 )
 async def d34(world: World) -> None:
@@ -73,7 +73,7 @@ async def d34(world: World) -> None:
     says="Only a protocol that all members list is taken, though it be nobody's first.",
     source=f"{VOTED}; Apache Kafka ClassicGroup.candidateProtocols",
     versions="0-9",
-    cost=6.7,
+    cost=6.2,
     each={"second": (("roundrobin", "foo"), ("foo", "roundrobin"))},
 )
 async def d35(world: World, second: tuple[str, ...]) -> None:
@@ -87,7 +87,7 @@ async def d35(world: World, second: tuple[str, ...]) -> None:
     says="A tie has a winner that depends on the protocols' names, and not on who comes first.",
     source=f"{VOTED}: the order of a java.util.HashMap",
     versions="0-9",
-    cost=13.3,
+    cost=12.1,
     each=TIES,
     since="4.0",
 )
@@ -103,7 +103,7 @@ async def d36(world: World, one: str, other: str, winner: str) -> None:
     says="Who names the protocol that lost the vote is refused, and who names the winner is told of it.",
     source="KIP-559; Apache Kafka GroupMetadataManager.validateSyncGroup",
     versions="5",
-    cost=13.3,
+    cost=12.1,
     each=TIES,
     since="4.0",
 )
@@ -153,7 +153,7 @@ async def d38(world: World) -> None:
     says="When the connection is lost on which a JoinGroup waits, its member is still there, and has joined.",
     source=f"{COMPLETED}; nothing tells a coordinator of connections",
     versions="0-9",
-    cost=6.4,
+    cost=6.5,
 )
 async def d39(world: World) -> None:
     leader, follower, third = await world.preparing(world.group())
@@ -172,7 +172,7 @@ async def d39(world: World) -> None:
     says="A member whose connection was lost while it waited is out one session timeout after the rebalance.",
     source=f"{COMPLETED}: sessions begin; {EXPIRED}",
     versions="0-9",
-    cost=12.7,
+    cost=12.8,
 )
 async def d40(world: World) -> None:
     member = await world.stable1(world.group())
@@ -204,7 +204,7 @@ async def d40(world: World) -> None:
     says="Members that speak old and new versions are in one group, and each is answered in its own.",
     source=f"{COMPLETED}; JoinGroupResponse.json; SyncGroupResponse.json",
     versions="0-9",
-    cost=3.5,
+    cost=6.1,
 )
 async def d41(world: World) -> None:
     group = world.group()

@@ -31,15 +31,15 @@ UNSYNCED = "Apache Kafka GroupMetadataManager.expirePendingSync"
     says="A rebalance waits for the rebalance timeout; who has not rejoined by then is out, heartbeats or not.",
     source=f"{SCHEDULED}; {COMPLETED}",
     versions="1-9",
-    cost=10.1,
+    cost=8.1,
 )
 async def d21(world: World) -> None:
     leader, follower = await world.stable2(world.group(), rebalance=4_000)
     third = await world.member(leader.group, rebalance=4_000)
     watch = Stopwatch(world)
-    await third.start_join()
+    await start_in_order(third)
     await leader.start_join()
-    async with beating(world, follower, every=0.9) as told:
+    async with beating(world, follower, every=0.8) as told:
         await leader.finish_join()
         assert watch.shows(4)
         await third.finish_join()
@@ -55,7 +55,7 @@ async def d21(world: World) -> None:
     says="If the leader does not rejoin in time, one of those that did becomes the leader.",
     source=f"{COMPLETED}; {ELECTED}",
     versions="1-9",
-    cost=10.4,
+    cost=8.1,
 )
 async def d22(world: World) -> None:
     leader, follower = await world.stable2(world.group(), rebalance=4_000)
@@ -78,7 +78,7 @@ async def d22(world: World) -> None:
     says="The longest rebalance timeout of all members counts.",
     source="Apache Kafka ClassicGroup.rebalanceTimeoutMs",
     versions="1-9",
-    cost=13.1,
+    cost=11.1,
 )
 async def d23(world: World) -> None:
     group = world.group()
@@ -107,7 +107,7 @@ async def d23(world: World) -> None:
     says="A static member that alone has not rejoined keeps the rebalance open for as long as it heartbeats.",
     source=f"KIP-345; {COMPLETED}: if nobody has joined, it is tried again after another rebalance timeout",
     versions="5-9",
-    cost=17.7,
+    cost=15.1,
 )
 async def d24(world: World) -> None:
     leader, _ = await world.static2(world.group(), rebalance=4_000)
@@ -129,7 +129,7 @@ async def d24(world: World) -> None:
     says="A rebalance that only waits for a static member leaves the group empty when that one's session ends.",
     source=f"KIP-345; {EXPIRED}",
     versions="5-9",
-    cost=18.4,
+    cost=18.1,
 )
 async def d24b(world: World) -> None:
     leader, follower = await world.static2(world.group(), rebalance=2_000, session=8_000)
@@ -173,7 +173,7 @@ async def static_straggler(world: World) -> tuple[Member, Member, Member]:
     says="A static member that does not rejoin in time stays a member, with the metadata it had, of a new generation.",
     source=f"KIP-345; {COMPLETED}: only dynamic members are removed",
     versions="5-9",
-    cost=10.4,
+    cost=8.1,
 )
 async def d25(world: World) -> None:
     _, _, straggler = await static_straggler(world)
@@ -187,7 +187,7 @@ async def d25(world: World) -> None:
     says="A static member that was late to rejoin is answered at once until the group has synced.",
     source="KIP-345; Apache Kafka GroupMetadataManager.classicGroupJoinExistingMember: CompletingRebalance",
     versions="5-9",
-    cost=10.4,
+    cost=8.1,
 )
 async def d26(world: World) -> None:
     leader, newcomer, straggler = await static_straggler(world)
@@ -204,7 +204,7 @@ async def d26(world: World) -> None:
     says="Who has not synced one rebalance timeout after the rebalance is out, though it heartbeats; others rejoin.",
     source=f"{UNSYNCED}; KAFKA-13435",
     versions="3-5",
-    cost=16,
+    cost=13.6,
 )
 async def d27(world: World) -> None:
     leader, newcomer, straggler = await static_straggler(world)
@@ -226,7 +226,7 @@ async def d27(world: World) -> None:
     says="Who has not synced is out when its session ends, if that is before the deadline for all.",
     source=EXPIRED,
     versions="3-5",
-    cost=21.4,
+    cost=21.1,
 )
 async def d27b(world: World) -> None:
     leader, straggler = await world.static2(world.group(), rebalance=8_000, session=6_000)

@@ -25,7 +25,7 @@ FULL = ErrorCode.GROUP_MAX_SIZE_REACHED
     says="In the first rebalance of a new group one more than the limit is refused at once.",
     source=f"{ACCEPTED}: PreparingRebalance",
     versions="0-3",
-    cost=6.7,
+    cost=6.1,
     settings=LIMIT,
 )
 async def e1(world: World) -> None:
@@ -47,7 +47,7 @@ async def e1(world: World) -> None:
     says="An empty group hands out more ids than it has places; whose second step finds it full has lost its id.",
     source=f"{ACCEPTED}: Empty; {REFUSED}: the id is removed",
     versions="4-9",
-    cost=6.7,
+    cost=6.2,
     settings=LIMIT,
 )
 async def e2(world: World) -> None:
@@ -133,14 +133,14 @@ async def e3c(world: World) -> None:
     says="When a member has left a full group there is room for a newcomer.",
     source=ACCEPTED,
     versions="0-9",
-    cost=6.2,
+    cost=6.1,
     settings=LIMIT,
 )
 async def e3d(world: World) -> None:
     leader, follower = await world.stable2(world.group())
     await follower.client.leave(follower.group, follower.id)
     newcomer = await world.member(leader.group)
-    await newcomer.start_join()
+    await start_in_order(newcomer)
     await leader.start_join()
     await leader.finish_join()
     await newcomer.finish_join()
@@ -178,7 +178,7 @@ async def e4(world: World) -> None:
     says="During a rebalance only those count that have rejoined, so the last of too many is refused, and out.",
     source=f"{ACCEPTED}: PreparingRebalance; {REFUSED}: the member is removed",
     versions="1-9",
-    cost=11.5,
+    cost=8.2,
     settings=LIMIT,
     since="4.0",
 )
@@ -232,7 +232,7 @@ async def e5b(world: World) -> None:
     says="The limit holds for static newcomers, too.",
     source=ACCEPTED,
     versions="5-9",
-    cost=6.4,
+    cost=6.1,
     settings=LIMIT,
 )
 async def e6(world: World) -> None:
@@ -250,7 +250,7 @@ async def e6(world: World) -> None:
     says="A static member that restarts is refused in a full group: whose place it takes is found out after that.",
     source=f"{ACCEPTED}: only the member id is looked at",
     versions="5-9",
-    cost=6.4,
+    cost=6.1,
     settings=LIMIT,
 )
 async def e6b(world: World) -> None:
@@ -268,7 +268,7 @@ async def e6b(world: World) -> None:
     says="A static member that still knows its member id may rejoin a full group.",
     source=ACCEPTED,
     versions="5-9",
-    cost=6.4,
+    cost=6.1,
     settings=LIMIT,
 )
 async def e6c(world: World) -> None:
@@ -283,7 +283,7 @@ async def e6c(world: World) -> None:
     says="When a static member was removed from a full group, its place is free for whoever restarts it.",
     source=f"KIP-345; {ACCEPTED}",
     versions="5-9",
-    cost=6.4,
+    cost=6.1,
     settings=LIMIT,
 )
 async def e6d(world: World) -> None:
@@ -291,6 +291,7 @@ async def e6d(world: World) -> None:
     client = await world.client()
     await client.leave(leader.group, ("", "i2"))
     call = await client.join(leader.group, instance="i2", protocols=[("range", sub(world.u))])
+    assert await call.parked()
     await leader.start_join()
     answer = await leader.finish_join()
     other = await call.answer()
