@@ -72,12 +72,17 @@ class Target:
         return Names(self.prefix, self.shared, self.lacking)
 
     def without(self, rule_settings: Mapping[str, str]) -> str:
-        """Return why rules that need these settings do not apply; empty if they do."""
-        if not rule_settings:
+        """Return why rules that need these settings do not apply; empty if they do.
+
+        What is not told of `ASSUMED` is taken to be at Kafka's default, as it is for rules that name no settings.
+        """
+        told = {} if self.settings is None else self.settings
+        needed = {name: wanted for name, wanted in rule_settings.items() if name in told or ASSUMED.get(name) != wanted}
+        if not needed:
             return ""
         if self.settings is None:
-            return f"{', '.join(rule_settings)}: {self.unreadable}"
-        for name, wanted in rule_settings.items():
+            return f"{', '.join(needed)}: {self.unreadable}"
+        for name, wanted in needed.items():
             if name not in self.settings:
                 return f"the broker does not tell its {name}"
             if self.settings[name] != wanted:

@@ -242,6 +242,25 @@ async def test_settings_that_cannot_be_read(rule_of):
     assert found.reason == "group.max.size: settings cannot be read: CLUSTER_AUTHORIZATION_FAILED"
 
 
+async def test_settings_that_most_rules_count_on_need_not_be_told(rule_of):
+    rules = [
+        rule_of("kept", settings={"group.initial.rebalance.delay.ms": 3000}),
+        rule_of("broken", settings={"group.initial.rebalance.delay.ms": 0}),
+    ]
+    found = results(await run(*rules, change=without(DescribeConfigsRequest)))
+    assert found["kept"].verdict is Verdict.KEPT
+    assert found["broken"].reason.startswith("group.initial.rebalance.delay.ms: settings cannot be read")
+
+    def keep_to_itself(message):
+        message.results[0].configs = []
+
+    found = results(await run(*rules, change=only(DescribeConfigsRequest, keep_to_itself)))
+    assert found["kept"].verdict is Verdict.KEPT
+    assert found["broken"].reason == "the broker does not tell its group.initial.rebalance.delay.ms"
+    found = results(await run(*rules, settings={"group.initial.rebalance.delay.ms": "1000"}))
+    assert found["kept"].reason == "group.initial.rebalance.delay.ms is 1000 there, and would have to be 3000"
+
+
 async def test_settings_that_most_rules_count_on(rule_of):
     report = await run(rule_of("kept"), settings={"group.initial.rebalance.delay.ms": "0"})
     (note,) = report.notes
