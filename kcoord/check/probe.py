@@ -297,7 +297,7 @@ class Client:
     async def commit(
         self,
         group: str,
-        offsets: dict[tuple[str, int], int | tuple[int, str | None]],
+        offsets: Mapping[tuple[str, int], int | tuple[int, str | None]],
         *,
         generation: int = -1,
         member_id: str = "",

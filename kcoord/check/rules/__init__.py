@@ -26,6 +26,8 @@ SUBJECTS: Final = (
     "fetching_versions",
     "deleting_offsets",
     "describing",
+    "listing",
+    "deleting_groups",
 )
 """The modules, in the order in which reports have them."""
 
