@@ -6,7 +6,7 @@ store is: at the start that is all of it, after a failed write it is what the fa
 are added, so a reader sees none of them twice, and misses none.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Final
 
 import trio
@@ -22,33 +22,32 @@ RECORDS_A_TURN: Final = 500
 
 
 class OffsetsLog:
-    """Adds to the log of one partition; `wall_ms` gives the time (Unix, ms) that the records get.
+    """Adds to the log of one partition. Who adds waits its turn in between if there is much: one task may use it."""
 
-    Who adds waits its turn in between if there is much: only one task may use it.
-    """
+    __slots__ = ("_partition",)
 
-    __slots__ = ("_partition", "_wall_ms")
-
-    def __init__(self, partition: Partition, wall_ms: Callable[[], int]) -> None:
+    def __init__(self, partition: Partition) -> None:
         self._partition = partition
-        self._wall_ms = wall_ms
 
-    async def add(self, rows: Sequence[Row]) -> None:
-        """Append rows that the store has; of one write they are one batch, as long as that is not too large."""
+    async def add(self, rows: Sequence[Row], time_ms: int) -> None:
+        """Append rows that the store has, at that time (Unix, ms).
+
+        Of one write they are one batch, as long as that is not too large.
+        """
         start, size = 0, 0
         for number, (key, value) in enumerate(rows):
             grown = len(key) if value is None else len(key) + len(value)
             if size + grown > LARGEST and number > start:
-                self._partition.append_own(rows[start:number], self._wall_ms())
+                self._partition.append_own(rows[start:number], time_ms)
                 await trio.lowlevel.checkpoint()
                 start, size = number, 0
             size += grown
         if start < len(rows):
-            self._partition.append_own(rows[start:], self._wall_ms())
+            self._partition.append_own(rows[start:] if start else rows, time_ms)
 
-    async def catch_up(self) -> "CatchingUp":
-        """Begin to compare the log with the store."""
-        return CatchingUp(self, await self._living())
+    async def catch_up(self, time_ms: int) -> "CatchingUp":
+        """Begin to compare the log with the store; what has to be added has that time."""
+        return CatchingUp(self, await self._living(), time_ms)
 
     async def _living(self) -> dict[bytes, bytes]:
         """Return what a reader of the whole log has in the end: the newest value of each key."""
@@ -71,10 +70,11 @@ class OffsetsLog:
 class CatchingUp:
     """Takes the living rows of the store, each key once, and adds what the log does not have."""
 
-    __slots__ = ("_fresh", "_living", "_log")
+    __slots__ = ("_fresh", "_living", "_log", "_time_ms")
 
-    def __init__(self, log: OffsetsLog, living: dict[bytes, bytes]) -> None:
+    def __init__(self, log: OffsetsLog, living: dict[bytes, bytes], time_ms: int) -> None:
         self._log = log
+        self._time_ms = time_ms
         self._living = living
         self._fresh: list[Row] = []
 
@@ -87,11 +87,11 @@ class CatchingUp:
         """Add tombstones for what the store has no more."""
         for key in self._living:
             await self._put(key, None)
-        await self._log.add(self._fresh)
+        await self._log.add(self._fresh, self._time_ms)
 
     async def _put(self, key: bytes, value: bytes | None) -> None:
         self._fresh.append((key, value))
         if len(self._fresh) == RECORDS_A_TURN:
-            await self._log.add(self._fresh)
+            await self._log.add(self._fresh, self._time_ms)
             self._fresh = []
             await trio.lowlevel.checkpoint()

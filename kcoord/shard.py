@@ -147,7 +147,7 @@ class Shard:
         self._time = time
         self._new_id = new_id
         self._tell = tell
-        self._log = OffsetsLog(log, lambda: time.now().wall_ms)
+        self._log = OffsetsLog(log)
         self._commit_timeout = commit_timeout_ms / 1000
         self._coordinator = Coordinator(settings, new_id)
         self._epoch = 0
@@ -287,7 +287,7 @@ class Shard:
         except StoreError as error:
             self._write_failed(error, batch)
         else:
-            await self._log.add(rows)
+            await self._log.add(rows, self._time.now().wall_ms)
             for turn in batch:
                 self._release(turn.outcome)
         finally:
@@ -346,7 +346,7 @@ class Shard:
         """Take the partition, replay its rows, start the sessions. Raises StoreError, WireError."""
         self._epoch = await self._store.acquire(self.partition)
         coordinator = Coordinator(self._settings, self._new_id)
-        log = await self._log.catch_up()
+        log = await self._log.catch_up(self._time.now().wall_ms)
         rows = skipped = 0
         async with aclosing(self._store.load(self.partition)) as stored:
             async for key_bytes, value_bytes in stored:

@@ -10,7 +10,7 @@ from typing import Final
 
 from kcoord.log.batches import Batch, Batches
 from kcoord.log.memory import LogMemory
-from kcoord.log.pending import Pending, Write
+from kcoord.log.pending import Pending
 from kcoord.log.producers import Producers
 from kcoord.log.topic_config import COMPACT, DELETE, LOG_APPEND_TIME, TopicConfig
 from kcoord.log.validation import Checked, Refused, check_batch, only_batch
@@ -24,7 +24,7 @@ __all__ = ["Appended", "Batch", "Found", "Partition", "Refused"]
 HIGH_WATERMARK: Final = -1
 """What stands for the end of the log where a new start is asked for (Apache Kafka `DeleteRecordsRequest`)."""
 
-MOST_PENDING: Final = 1024 * 1024
+MOST_PENDING: Final = 512 * 1024
 """Bytes, about, that what the broker wrote itself may take before it is put into batches unasked."""
 
 _TOLD_WITHOUT_START: Final = frozenset({ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.CORRUPT_MESSAGE})
@@ -163,7 +163,7 @@ class Partition:
         append_time = self.config.message_timestamp_type == LOG_APPEND_TIME
         base = self.high_watermark
         self.high_watermark += len(records)
-        self._memory.used += self._pending.put(Write(base, records, now_ms, append_time))
+        self._memory.used += self._pending.put(base, records, now_ms, log_append_time=append_time)
         self._tell()
         if self._pending.size > MOST_PENDING:
             self._settle(newest=COMPACT in self.config.cleanup_policy)

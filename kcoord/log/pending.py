@@ -1,8 +1,8 @@
 """What the broker wrote itself and nobody has looked at yet: rows that are not put into batches before somebody does.
 
-Every commit of a group is a record of __consumer_offsets, and mostly nobody reads that topic. Making batches would cost
-a commit more than all the rest that the coordinator does for it, and compaction most of it once again. Rows as they
-came cost next to nothing, and to compact them is to leave out those whose keys came again. Pure.
+Every commit of a group is a record of __consumer_offsets, and mostly nobody reads that topic. To make batches, and to
+compact them, would be a good part of what a commit costs. Rows as they came cost next to nothing, and to compact them
+is to leave out those whose keys came again. Pure.
 """
 
 from collections.abc import Iterator, Sequence
@@ -13,50 +13,61 @@ Row = tuple[bytes | None, bytes | None]
 """A key and a value."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Write:
     """Rows that were written together, at one time (ms), from `base_offset` on."""
 
     base_offset: int
-    rows: Sequence[Row]
     time_ms: int
     log_append_time: bool
-    deltas: Sequence[int] | None = None
+    rows: Sequence[Row]
+    deltas: Sequence[int] | None
     """How far each row is from the base offset, if some were left out; else there are no gaps."""
-    last_delta: int = 0
+    last_delta: int
     """The same of the last row that was written."""
 
 
 class Pending:
-    """Writes in their order. `size` is about the memory that they take, in bytes."""
+    """Writes in their order. `size` is about the memory that they take, in bytes.
 
-    ROW_OVERHEAD: Final = 200
-    WRITE_OVERHEAD: Final = 250
+    They are kept in a few long lists of bytes and numbers, not as an object each: of those, Python's collector would
+    have to look through thousands, again and again.
+    """
+
+    ROW_OVERHEAD: Final = 100
+    WRITE_OVERHEAD: Final = 100
     """In bytes: what a row takes beside its bytes, and a write beside its rows, rounded up."""
 
-    __slots__ = ("_writes", "size")
+    __slots__ = ("_about", "_keys", "_values", "size")
 
     def __init__(self) -> None:
-        self._writes: list[Write] = []
+        self._keys: list[bytes | None] = []
+        self._values: list[bytes | None] = []
+        self._about: list[int] = []
+        """Of each write: base offset, time, whether that is the broker's, number of rows."""
         self.size = 0
 
     def __bool__(self) -> bool:
-        return bool(self._writes)
+        return bool(self._keys)
 
-    def put(self, write: Write) -> int:
+    def put(self, base_offset: int, rows: Sequence[Row], time_ms: int, *, log_append_time: bool) -> int:
         """Keep a write; return by how much `size` has grown."""
-        grown = self.WRITE_OVERHEAD
-        for key, value in write.rows:
-            grown += self.ROW_OVERHEAD + len(key or b"") + len(value or b"")
-        write.last_delta = len(write.rows) - 1
-        self._writes.append(write)
+        grown = self.WRITE_OVERHEAD + self.ROW_OVERHEAD * len(rows)
+        for key, value in rows:
+            if key is not None:
+                grown += len(key)
+            if value is not None:
+                grown += len(value)
+            self._keys.append(key)
+            self._values.append(value)
+        self._about += (base_offset, time_ms, log_append_time, len(rows))
         self.size += grown
         return grown
 
     def discard(self) -> int:
         """Keep nothing; return what `size` was."""
         size, self.size = self.size, 0
-        self._writes = []
+        self._keys, self._values, self._about = [], [], []
         return size
 
     def take(self, *, newest: bool) -> Iterator[Write]:
@@ -64,23 +75,28 @@ class Pending:
 
         Rows without a key are left out then, too, and writes of which nothing is left. The last write stays as it is.
         """
-        writes, self._writes, self.size = self._writes, [], 0
-        if newest:
-            seen = {key for key, _ in writes[-1].rows if key is not None}
-            for write in reversed(writes[:-1]):
-                _leave_out(write, seen)
-        return (write for write in writes if write.rows)
+        keys, values, about = self._keys, self._values, self._about
+        self.discard()
+        kept = _newest(keys, len(keys) - about[-1]) if newest else None
+        start = 0
+        for base_offset, time_ms, log_append_time, count in zip(*[iter(about)] * 4, strict=True):
+            deltas = None if kept is None else [delta for delta in range(count) if kept[start + delta]]
+            places = range(start, start + count) if deltas is None else [start + delta for delta in deltas]
+            rows = [(keys[place], values[place]) for place in places]
+            if rows:
+                yield Write(base_offset, time_ms, bool(log_append_time), rows, deltas, count - 1)
+            start += count
 
 
-def _leave_out(write: Write, seen: set[bytes]) -> None:
-    """Leave out the rows of a write whose keys are seen already, and see the others."""
-    kept = []
-    for delta in range(len(write.rows) - 1, -1, -1):
-        key, _ = write.rows[delta]
-        if key is not None and key not in seen:
+def _newest(keys: Sequence[bytes | None], last: int) -> bytearray:
+    """Mark, with a 1, the keys from `last` on, and before that those that do not come again."""
+    marks = bytearray(len(keys))
+    marks[last:] = b"\1" * (len(keys) - last)
+    seen = set(keys[last:])
+    seen.add(None)
+    for place in range(last - 1, -1, -1):
+        key = keys[place]
+        if key not in seen:
             seen.add(key)
-            kept.append(delta)
-    if len(kept) < len(write.rows):
-        kept.reverse()
-        write.rows = [write.rows[delta] for delta in kept]
-        write.deltas = kept
+            marks[place] = 1
+    return marks

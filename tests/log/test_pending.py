@@ -8,7 +8,7 @@ from kcoord.log import partition as module
 from kcoord.log.compaction import Compaction
 from kcoord.log.memory import LogMemory
 from kcoord.log.partition import Partition
-from kcoord.log.pending import Pending, Write
+from kcoord.log.pending import Pending
 from kcoord.log.topic_config import TopicConfig
 from wire.records import Record, build, check_crc, read_header, records_of, split
 
@@ -105,7 +105,7 @@ def test_without_compaction_everything_stays(monkeypatch, config):
 
 
 def test_with_compaction_the_newest_of_each_key_stays_at_its_offset(monkeypatch):
-    monkeypatch.setattr(module, "MOST_PENDING", 2300)
+    monkeypatch.setattr(module, "MOST_PENDING", 1200)
     partition = log()
     partition.append_own([(b"a", b"1"), (b"b", b"1"), (b"c", None)], NOW)
     partition.append_own([(None, b"1"), (b"b", None)], NOW + 1)
@@ -136,7 +136,7 @@ def test_the_brokers_time_is_that_of_the_write():
 def test_taking_leaves_nothing():
     pending = Pending()
     assert not pending
-    pending.put(Write(0, [(b"a", b"1")], NOW, False))
+    pending.put(0, [(b"a", b"1")], NOW, log_append_time=False)
     assert pending
     assert [write.base_offset for write in pending.take(newest=True)] == [0]
     assert not pending
