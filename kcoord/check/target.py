@@ -21,6 +21,7 @@ from wire.messages import (
     CreateTopicsRequest,
     DescribeConfigsRequest,
     DescribeConfigsResource,
+    DescribeGroupsRequest,
     FindCoordinatorRequest,
     MetadataRequest,
     MetadataRequestTopic,
@@ -42,6 +43,12 @@ ASSUMED: Final = {
     "offset.metadata.max.bytes": "4096",
 }
 """Settings that many rules count on, at Kafka's defaults."""
+_NOT_YET: Final = (
+    ErrorCode.COORDINATOR_LOAD_IN_PROGRESS,
+    ErrorCode.COORDINATOR_NOT_AVAILABLE,
+    ErrorCode.NOT_COORDINATOR,
+)
+"""What is said of a group whose coordinator is not there, or not ready."""
 ANSWERS: Final = (OSError, Closed, WireError, TimeoutError, NotApplicable, ValueError)
 """What may go wrong when a broker is asked something: no connection, no answer, one that makes no sense."""
 
@@ -107,6 +114,7 @@ async def reach(opener: Opener, settings: Iterable[str]) -> Target:
         client.offers = target.offers
         await _be_the_only_one(client, target)
         await _wait_for_a_coordinator(client, target)
+        await _wait_for_all_coordinators(client, target)
         await _read_settings(client, target, {*ASSUMED, *settings})
     except ANSWERS as error:
         raise CannotRun(f"the broker is of no use: {_reason(error)}") from error
@@ -150,6 +158,27 @@ async def _wait_for_a_coordinator(client: Client, target: Target) -> None:
                 await trio.sleep(0.1)
     if error is not ErrorCode.NONE:
         raise CannotRun(f"the broker coordinates no groups: FindCoordinator is answered with {error.name}")
+
+
+async def _wait_for_all_coordinators(client: Client, target: Target) -> None:
+    """Wait until a group may have any id: a broker reads each partition of its topic of offsets by itself.
+
+    A partition that it cannot read stays out of use, and so do the groups there; a note tells of that.
+    """
+    if target.offers.get(DescribeGroupsRequest.API_KEY) is None:
+        return
+    # By Java's hash, two digits that vary are enough to have a group in each of 50 partitions.
+    request = DescribeGroupsRequest(groups=[f"{target.prefix}{number:02}" for number in range(100)])
+    refused: list[ErrorCode] = []
+    with trio.move_on_after(SOON):
+        while True:
+            answer = await ask(client, request, client.newest(DescribeGroupsRequest, 5))
+            refused = [ErrorCode(one.error_code) for one in answer.groups if one.error_code in _NOT_YET]
+            if not refused:
+                return
+            await trio.sleep(0.1)
+    reasons = ", ".join(sorted({error.name for error in refused}))
+    target.notes.append(f"{len(refused)} of {len(request.groups)} groups are not coordinated by the broker: {reasons}")
 
 
 async def _read_settings(client: Client, target: Target, names: set[str]) -> None:

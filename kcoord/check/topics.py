@@ -23,8 +23,8 @@ from wire.messages import (
 NO_ID = UUID(int=0)
 TOPIC, BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP = 2, 4, 8, 16, 32
 """Types of resources that have settings."""
-SOON = 5.0
-"""Seconds in which a foreign broker must have done what it said."""
+SOON = 20.0
+"""Seconds in which a foreign broker must have done what it said. One that has just made 1000 partitions is slow."""
 
 
 async def partitions(client: Client, name: str) -> int | None:

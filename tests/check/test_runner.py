@@ -20,6 +20,7 @@ from wire.messages import (
     DeleteGroupsRequest,
     DeleteTopicsRequest,
     DescribeConfigsRequest,
+    DescribeGroupsRequest,
     FindCoordinatorRequest,
     HeartbeatRequest,
     MetadataRequest,
@@ -349,6 +350,34 @@ async def test_a_broker_that_must_get_ready_first(rule_of):
 
     report = await run(rule_of("kept"), change=only(FindCoordinatorRequest, not_yet))
     assert (report.count(Verdict.KEPT), asked) == (1, 5)
+
+
+async def test_a_broker_that_still_reads_some_of_its_offsets(rule_of):
+    asked = []
+
+    def not_yet(message):
+        asked.append(trio.current_time())
+        if len(asked) < 5:
+            message.groups[7].error_code = ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+    report = await run(rule_of("kept"), change=only(DescribeGroupsRequest, not_yet))
+    assert len(asked) == 5
+    assert report.notes == ()
+
+
+async def test_a_broker_that_cannot_read_some_of_its_offsets(rule_of):
+    def failed(message):
+        message.groups[7].error_code = message.groups[9].error_code = ErrorCode.NOT_COORDINATOR
+
+    report = await run(rule_of("kept"), change=only(DescribeGroupsRequest, failed))
+    assert report.notes == ("2 of 100 groups are not coordinated by the broker: NOT_COORDINATOR",)
+    assert results(report)["kept"].verdict is Verdict.KEPT
+
+
+async def test_a_broker_that_describes_no_groups(rule_of):
+    report = await run(rule_of("kept"), change=without(DescribeGroupsRequest))
+    assert report.notes == ()
+    assert results(report)["kept"].verdict is Verdict.KEPT
 
 
 # --- what is left behind ---
