@@ -91,7 +91,8 @@ async def topics(call: Call, request: MetadataRequest) -> list[MetadataResponseT
     """
     version, catalog, turns = call.context.version, call.broker.catalog, Turns()
     if request.topics is None or (version < NULL_MEANS_ALL_SINCE and not request.topics):
-        return [await described(call, turns, topic) for topic in catalog]
+        # Topics come and go between turns; the answer is about those that there are now.
+        return [await described(call, turns, topic) for topic in tuple(catalog)]
     ids = dict.fromkeys(topic.topic_id for topic in request.topics if topic.topic_id != NO_ID)
     if ids:
         found = [(topic_id, catalog.by_id(topic_id)) for topic_id in ids]
@@ -114,7 +115,7 @@ async def described(call: Call, turns: Turns, topic: Topic) -> MetadataResponseT
     """Return the entry of a topic: this broker leads each partition and holds its only replica."""
     node_id = call.broker.node_id
     entry = MetadataResponseTopic(name=topic.name, topic_id=topic.topic_id, is_internal=topic.is_internal)
-    for partition in topic.partitions:
+    for partition in tuple(topic.partitions):
         await turns.step()
         entry.partitions.append(
             MetadataResponsePartition(
