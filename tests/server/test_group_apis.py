@@ -41,6 +41,12 @@ async def test_describe_answers_in_the_order_of_the_request(autojump_clock, serv
 
 
 @pytest.mark.parametrize("version", range(6))
+async def test_a_new_server_has_no_groups(autojump_clock, server, version):
+    answer = await server.connect().call(ListGroupsRequest(), version)
+    assert (answer.error_code, answer.throttle_time_ms, answer.groups) == (0, 0, [])
+
+
+@pytest.mark.parametrize("version", range(6))
 async def test_list_collects_all_shards(autojump_clock, server, version):
     client = server.connect()
     await groups_of_many_shards(client)

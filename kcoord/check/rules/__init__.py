@@ -28,6 +28,9 @@ SUBJECTS: Final = (
     "describing",
     "listing",
     "deleting_groups",
+    "metadata",
+    "retention",
+    "retention_asked",
 )
 """The modules, in the order in which reports have them."""
 
