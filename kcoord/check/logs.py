@@ -2,9 +2,10 @@
 
 import struct
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 from uuid import UUID
 
+import trio
 from crc32c import crc32c
 
 from kcoord.check.probe import Client
@@ -35,21 +36,29 @@ NOBODY = UUID("0badcafe-0000-4000-8000-0123456789ab")
 TIME = 1_700_000_000_000
 """When the records of these scenarios were made, in Unix ms."""
 Sent = tuple[str | UUID, list[tuple[int, bytes | None]]]
+NAMED: Final = range(3, 13)
+"""The versions of Produce that name topics."""
+_START_SINCE, _IDS_SINCE = 5, 13
 
 
 async def new_topic(client: Client, partitions: int = 3, **settings: str) -> str:
-    """Create a topic that nobody else uses, and wait until there is somebody who leads its partitions."""
+    """Create a topic that nobody else uses, and wait until there is somebody who leads its partitions.
+
+    Records there are kept however old they are, unless `settings` say otherwise.
+    """
     name = client.names.topic("log")
     wish = CreatableTopic(name=name, num_partitions=partitions, replication_factor=1)
+    settings = {"retention_ms": "-1"} | settings
     wish.configs = [CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in settings.items()]
-    answer = await client.call(CreateTopicsRequest(topics=[wish], timeout_ms=30_000), 7)
+    answer = await client.call(CreateTopicsRequest(topics=[wish], timeout_ms=30_000))
     assert answer.topics[0].error_code == 0, answer.topics[0].error_message
     request = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
     while True:
-        (found,) = (await client.call(request, 12)).topics
+        (found,) = (await client.call(request)).topics
         ready = found.error_code == 0 and all(one.error_code == 0 for one in found.partitions)
         if ready and await ends(client, name, *range(partitions)) == [0] * partitions:
             return name
+        await trio.sleep(0.05)
 
 
 def batch(
@@ -104,6 +113,30 @@ def request_of(
     return ProduceRequest(transactional_id=transactional_id, acks=acks, timeout_ms=timeout, topic_data=topics)
 
 
+def by_version(version: int, name: str, topic_id: UUID) -> str | UUID:
+    """Return what a version of Produce calls a topic."""
+    return topic_id if version >= _IDS_SINCE else name
+
+
+def appended(
+    index: int, offset: int, version: int = 12, *, start: int = 0, time_ms: int = -1
+) -> PartitionProduceResponse:
+    """Return what is said of records that were appended."""
+    return PartitionProduceResponse(
+        index=index,
+        base_offset=offset,
+        log_append_time_ms=time_ms,
+        log_start_offset=start if version >= _START_SINCE else -1,
+    )
+
+
+def refused(index: int, error: ErrorCode, *, start: int = -1, message: str | None = None) -> PartitionProduceResponse:
+    """Return what is said of records that were not."""
+    return PartitionProduceResponse(
+        index=index, error_code=error, base_offset=-1, log_start_offset=start, error_message=message
+    )
+
+
 async def produce(
     client: Client, version: int, *sent: Sent, **what: Any
 ) -> dict[str | UUID, dict[int, PartitionProduceResponse]]:
@@ -124,14 +157,17 @@ async def produce(
 async def put(client: Client, topic: str, index: int, *batches: bytes) -> list[int]:
     """Append batches one by one, none of which may be refused; return their base offsets."""
     offsets = []
+    version = client.newest(ProduceRequest, 12)
     for records in batches:
-        one = (await produce(client, 12, (topic, [(index, records)])))[topic][index]
+        one = (await produce(client, version, (topic, [(index, records)])))[topic][index]
         assert one.error_code == 0, (ErrorCode(one.error_code).name, one.error_message)
         offsets.append(one.base_offset)
     return offsets
 
 
-async def look_up(client: Client, topic: str, index: int, timestamp: int, version: int = 11) -> tuple[int, ...]:
+async def look_up(
+    client: Client, topic: str, index: int, timestamp: int, version: int | None = None
+) -> tuple[int, ...]:
     """Return (error, timestamp, offset, leader epoch) that ListOffsets finds."""
     partition = ListOffsetsPartition(partition_index=index, timestamp=timestamp)
     request = ListOffsetsRequest(replica_id=-1, topics=[ListOffsetsTopic(name=topic, partitions=[partition])])
@@ -150,7 +186,7 @@ async def stored(client: Client, topic: str, index: int, offset: int = 0) -> lis
     request = FetchRequest(
         max_wait_ms=0, min_bytes=0, max_bytes=10**7, topics=[FetchTopic(topic=topic, partitions=[partition])]
     )
-    ((found,),) = [one.partitions for one in (await client.call(request, 12)).responses]
+    ((found,),) = [one.partitions for one in (await client.call(request, client.newest(FetchRequest, 12))).responses]
     assert found.error_code == 0
     return [record for one in split(found.records) for record in records_of(one) if record.offset >= offset]
 
@@ -159,5 +195,5 @@ async def delete_before(client: Client, topic: str, index: int, offset: int) -> 
     """Let a log begin there."""
     partition = DeleteRecordsPartition(partition_index=index, offset=offset)
     request = DeleteRecordsRequest(topics=[DeleteRecordsTopic(name=topic, partitions=[partition])], timeout_ms=10_000)
-    ((found,),) = [one.partitions for one in (await client.call(request, 2)).topics]
+    ((found,),) = [one.partitions for one in (await client.call(request)).topics]
     assert (found.error_code, found.low_watermark) == (0, offset)

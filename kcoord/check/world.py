@@ -90,6 +90,15 @@ class World:
             raise NotApplicable(f"of {name} only versions {theirs.lowest} to {theirs.highest} are advertised")
         return both
 
+    def unserved(self, cls: type[Message]) -> list[int]:
+        """Return versions of a request that the broker does not offer: all below, from -1 on, and two above.
+
+        Raises NotApplicable if it does not offer the request at all.
+        """
+        offered(self.offers, cls)
+        theirs = cls.VERSIONS if self.offers is None else self.offers[cls.API_KEY]
+        return [*range(-1, theirs.lowest), theirs.highest + 1, theirs.highest + 2]
+
     async def client(self, client_id: str | None = "client") -> Client:
         """Open a connection; the world closes it in the end. Raises OSError."""
         stream = await self._opener()
