@@ -6,6 +6,9 @@ from typing import Final
 from kcoord.check.rule import Rule, registered
 
 SUBJECTS: Final = (
+    "connections",
+    "finding_coordinators",
+    "tagged_fields",
     "joining",
     "refused_joins",
     "initial_delay",
@@ -25,6 +28,7 @@ SUBJECTS: Final = (
     "fetching_offsets",
     "fetching_versions",
     "deleting_offsets",
+    "offsets",
     "describing",
     "listing",
     "deleting_groups",

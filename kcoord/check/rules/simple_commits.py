@@ -195,3 +195,91 @@ async def simple_commits_1(world: World) -> None:
     assert [group.group_id for group in answer.groups] == [one, other]
     offsets = [[each.committed_offset for each in group.topics[0].partitions] for group in answer.groups]
     assert offsets == [[1, -1], [2, 3]]
+
+
+# --- while members come and go ---
+
+
+@rule(
+    id="simple-commits-2",
+    api="OffsetCommit",
+    says="Commits from outside are taken before anybody has joined and after all have left, but not in between.",
+    source=f"{FOUND}; {CHECKED}",
+    versions="2-9",
+    cost=3.2,
+    each={"version": (2, 5, 7, 9)},
+)
+async def simple_commits_2(world: World, version: int) -> None:
+    client, group = await world.client(), world.group()
+    assert await client.commit(group, {(world.t, 0): 1}, version=version) == {(world.t, 0): ErrorCode.NONE}
+    listed = (await client.list(version=4))[group]
+    assert (listed.group_state, listed.protocol_type) == ("Empty", "")
+    member = await world.stable1(group)
+    answer = await client.commit(group, {(world.t, 0): 2}, version=version)
+    assert answer == {(world.t, 0): ErrorCode.UNKNOWN_MEMBER_ID}
+    assert await client.fetch(group) == {(world.t, 0): (1, -1, "")}
+    await client.leave(group, member.id)
+    assert await client.commit(group, {(world.t, 0): 3}, version=version) == {(world.t, 0): ErrorCode.NONE}
+    assert await client.fetch(group) == {(world.t, 0): (3, -1, "")}
+    listed = (await client.list(version=4))[group]
+    assert (listed.group_state, listed.protocol_type) == ("Empty", "consumer")
+
+
+@rule(
+    id="simple-commits-3",
+    api="OffsetCommit",
+    says="While members gather, or wait for their assignments, nobody commits from outside.",
+    source=f"{CHECKED}: PreparingRebalance, CompletingRebalance",
+    versions="2-9",
+    cost=3.1,
+)
+async def simple_commits_3(world: World) -> None:
+    client, group = await world.client(), world.group()
+    member = await world.member(group)
+    call = await member.start_join()
+    assert await call.parked()
+    assert await client.commit(group, {(world.t, 0): 1}) == {(world.t, 0): ErrorCode.UNKNOWN_MEMBER_ID}
+    await member.finish_join()
+    assert await client.commit(group, {(world.t, 0): 1}) == {(world.t, 0): ErrorCode.UNKNOWN_MEMBER_ID}
+    assert await client.fetch(group) == {}
+
+
+@rule(
+    id="simple-commits-4",
+    api="OffsetCommit",
+    says="A tool cannot reset the offsets of a group in use, and its members do not notice that it tried.",
+    source=CHECKED,
+    versions="2-9",
+    cost=6.1,
+)
+async def simple_commits_4(world: World) -> None:
+    leader, follower = await world.stable2(world.group())
+    assert await leader.commit({(world.t, 0): 5}) == {(world.t, 0): ErrorCode.NONE}
+    tool = await world.client("tool")
+    places = [(world.t, 0), (world.t, 1), (world.u, 0)]
+    answer = await tool.commit(leader.group, dict.fromkeys(places, 0))
+    assert answer == dict.fromkeys(places, ErrorCode.UNKNOWN_MEMBER_ID)
+    assert await tool.fetch(leader.group) == {(world.t, 0): (5, -1, "")}
+    for member in (leader, follower):
+        assert await member.heartbeat() is ErrorCode.NONE
+    assert (await tool.describe(leader.group)).group_state == "Stable"
+
+
+@rule(
+    id="simple-commits-5",
+    api="OffsetCommit",
+    says="A group is there from its first commit on: to ask for its offsets does not make it.",
+    source=f"{FOUND}; OffsetMetadataManager.fetchOffsets",
+    versions="2-9",
+)
+async def simple_commits_5(world: World) -> None:
+    client, group = await world.client(), world.group()
+    fetched = await client.fetch(group, {world.t: [0, 1, 2]})
+    assert fetched == {(world.t, index): (-1, -1, "") for index in range(3)}
+    assert group not in await client.list()
+    assert await client.commit(group, {(world.t, 1): 9}) == {(world.t, 1): ErrorCode.NONE}
+    listed = (await client.list(states=("Empty",), version=5))[group]
+    assert (listed.group_state, listed.protocol_type, listed.group_type) == ("Empty", "", "classic")
+    described = await client.describe(group)
+    assert (described.group_state, described.protocol_type, described.members) == ("Empty", "", [])
+    assert await client.fetch(group) == {(world.t, 1): (9, -1, "")}
