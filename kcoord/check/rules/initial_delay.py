@@ -2,12 +2,17 @@
 
 from dataclasses import replace
 
+import trio
+
+from kcoord.check.member import Member, settle
 from kcoord.check.rule import rule
 from kcoord.check.steps import Stopwatch, generation_of_next, start_in_order, state_of
 from kcoord.check.world import World
 from wire.errors import ErrorCode
 
 DELAY = {"group.initial.rebalance.delay.ms": 3000}
+SHORT = {"group.initial.rebalance.delay.ms": 500}
+NONE = {"group.initial.rebalance.delay.ms": 0}
 
 EXTENDED = "KIP-134; Apache Kafka GroupMetadataManager.tryCompleteInitialRebalanceElseSchedule"
 PREPARED = "Apache Kafka GroupMetadataManager.prepareRebalance"
@@ -41,13 +46,15 @@ async def d1(world: World) -> None:
     versions="0-9",
     cost=6.2,
     settings=DELAY,
+    each={"moment": (0.3, 2.5)},
+    also="connections-20",
 )
-async def d2(world: World) -> None:
+async def d2(world: World, moment: float) -> None:
     group = world.group()
     first, second = await world.member(group), await world.member(group)
     watch = Stopwatch(world)
     await first.start_join()
-    await watch.until(2.5)
+    await watch.until(moment)
     await second.start_join()
     await first.finish_join()
     assert watch.shows(6)
@@ -218,3 +225,106 @@ async def d44(world: World) -> None:
     described = await client.describe(group)
     assert (described.group_state, described.members) == ("Empty", [])
     assert await generation_of_next(world, group) == 2
+
+
+# --- other delays than the usual ---
+
+
+async def first_joins(world: World, group: str, *arrivals: float, rebalance: int = 30_000) -> list[Member]:
+    """Let members arrive after so many seconds; return them when the first of them was answered."""
+    members = [await world.member(group, rebalance=rebalance) for _ in arrivals]
+
+    async def join_at(member: Member, seconds: float) -> None:
+        await trio.sleep(seconds)
+        await member.start_join()
+
+    async with trio.open_nursery() as nursery:
+        for member, arrival in zip(members, arrivals, strict=True):
+            nursery.start_soon(join_at, member, arrival)
+    await members[0].finish_join()
+    return members
+
+
+@rule(
+    id="connections-17",
+    api="JoinGroup",
+    says="The initial delay is as long as the broker's setting, half a second here.",
+    source=f"KIP-134; {PREPARED}; group.initial.rebalance.delay.ms",
+    versions="0-9",
+    cost=0.6,
+    settings=SHORT,
+)
+async def connections_17(world: World) -> None:
+    watch = Stopwatch(world)
+    await first_joins(world, world.group(), 0)
+    assert watch.shows(0.5)
+
+
+@rule(
+    id="connections-18",
+    api="JoinGroup",
+    says="Without an initial delay the first member's generation begins at once.",
+    source=f"KIP-134; {PREPARED}; group.initial.rebalance.delay.ms",
+    versions="0-9",
+    cost=0.1,
+    settings=NONE,
+)
+async def connections_18(world: World) -> None:
+    watch = Stopwatch(world)
+    await first_joins(world, world.group(), 0)
+    assert watch.shows(0)
+
+
+@rule(
+    id="connections-19",
+    api="JoinGroup",
+    says="However many come in one initial delay, one more is waited for, within the first one's rebalance timeout.",
+    source=EXTENDED,
+    versions="1-9",
+    cost=1.6,
+    settings=SHORT,
+    each=(
+        {"arrivals": (0, 0.3), "rebalance": 30_000, "seconds": 1.0},
+        {"arrivals": (0, 0.3, 0.8), "rebalance": 30_000, "seconds": 1.5},
+        {"arrivals": (0, 0.3, 0.8), "rebalance": 1_200, "seconds": 1.2},
+        {"arrivals": (0, 0.2, 0.4), "rebalance": 30_000, "seconds": 1.0},
+        # The first delay is waited for in full.
+        {"arrivals": (0, 0.3), "rebalance": 100, "seconds": 0.5},
+    ),
+)
+async def connections_19(world: World, arrivals: tuple[float, ...], rebalance: int, seconds: float) -> None:
+    watch = Stopwatch(world)
+    first, *others = await first_joins(world, world.group(), *arrivals, rebalance=rebalance)
+    assert watch.shows(seconds)
+    for member in others:
+        await member.finish_join()
+    assert {member.generation for member in (first, *others)} == {1}
+
+
+@rule(
+    id="connections-21",
+    api="JoinGroup",
+    says="A group that has become empty waits for the initial delay again, and one with members never does.",
+    source=f"KIP-134; {PREPARED}: only out of Empty",
+    versions="4-9",
+    cost=1.2,
+    settings=SHORT,
+)
+async def connections_21(world: World) -> None:
+    group = world.group()
+    (first,) = await first_joins(world, group, 0)
+    await settle([first])
+    second = await world.member(group)
+    watch = Stopwatch(world)
+    await second.start_join()
+    await first.start_join()
+    for member in (first, second):
+        await member.finish_join()
+    assert watch.shows(0)
+    await settle([first, second])
+    await first.client.leave(group, first.id, second.id)
+    assert (await first.client.describe(group)).group_state == "Empty"
+    watch = Stopwatch(world)
+    (third,) = await first_joins(world, group, 0)
+    assert watch.shows(0.5)
+    assert third.generation == 4

@@ -1,7 +1,7 @@
-"""A group has its limit (KIP-389). It is 2 here."""
+"""How many members a group may have (KIP-389). Where there is a limit, it is 2 here."""
 
 from dataclasses import replace
-from typing import Final
+from typing import Any, Final
 
 from kcoord.check.member import settle
 from kcoord.check.probe import sub
@@ -298,3 +298,73 @@ async def e6d(world: World) -> None:
     assert ErrorCode(other.error_code) is ErrorCode.NONE
     assert other.member_id != follower.id
     assert {one.member_id for one in answer.members} == {leader.id, other.member_id}
+
+
+@rule(
+    id="connections-2",
+    api="JoinGroup",
+    says="Who was refused by a full group, static or not, is taken when a member has left, and all come to rest.",
+    source=ACCEPTED,
+    versions="5-9",
+    cost=7.1,
+    settings=LIMIT,
+    each={"instance": (None, "third")},
+)
+async def connections_2(world: World, instance: str | None) -> None:
+    leader, follower = await world.stable2(world.group())
+    third = await world.member(leader.group, instance=instance)
+    await assert_join_refused(await third.client.join(third.group, instance=instance), FULL, "")
+    for member in (leader, follower):
+        assert await member.heartbeat() is ErrorCode.NONE
+    described = await leader.client.describe(leader.group)
+    assert (described.group_state, len(described.members)) == ("Stable", 2)
+    await follower.client.leave(follower.group, follower.id)
+    assert await (await third.start_join()).parked()
+    await leader.start_join()
+    for member in (leader, third):
+        await member.finish_join()
+    assert set(leader.listed) == {leader.id, third.id}
+    await settle([leader, third])
+
+
+# --- without a limit ---
+
+
+@rule(
+    id="connections-1",
+    api="JoinGroup",
+    says="A group of 150 members comes to rest, and again when every fifth has left and the others rejoin.",
+    source="KIP-389: group.max.size is no limit by default; Apache Kafka GroupMetadataManager.completeClassicGroupJoin",
+    versions="4-9",
+    cost=7.2,
+    connections=150,
+)
+async def connections_1(world: World) -> None:
+    group, size = world.group(), 150
+    what: dict[str, Any] = {"protocols": [("range", b"\x00" * 4096)], "session": 60_000, "rebalance": 60_000}
+    members = await world.completing(group, *[None] * size, **what)
+    assert {member.generation for member in members} == {members[0].generation}
+    assert len({member.id for member in members}) == size
+    assert sorted(members[0].listed) == sorted(member.id for member in members)
+    assert all(member.listed == () for member in members[1:])
+    await settle(members)
+    described = await members[0].client.describe(group)
+    assert (described.group_state, len(described.members)) == ("Stable", size)
+    before = members[0].generation
+    for member in members[1::5]:
+        (left,) = (await member.client.leave(group, member.id)).members
+        assert left.error_code == ErrorCode.NONE
+    stayed = [member for number, member in enumerate(members) if number % 5 != 1]
+    for member in stayed:
+        assert await member.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    for member in stayed:
+        await member.start_join()
+    for member in stayed:
+        await member.finish_join()
+    assert {member.generation for member in stayed} == {before + 1}
+    await settle(stayed)
+    described = await members[0].client.describe(group)
+    assert described.group_state == "Stable"
+    assert {one.member_id: one.member_assignment for one in described.members} == {
+        member.id: b"for " + member.id.encode() for member in stayed
+    }
