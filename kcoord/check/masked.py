@@ -18,6 +18,9 @@ OFFSETS: Final = "__consumer_offsets"
 IDS: Final = {name: UUID(int=number) for number, name in enumerate(("t", "u", "wide", OFFSETS), 1)}
 """The ids by which rules know the topics, whatever they really are."""
 
+NODE: Final = 1
+"""The id by which rules know the broker, whatever it really is."""
+
 
 class Masked:
     """A connection on which topics are called t, u, wide and __consumer_offsets, and have the ids of `IDS`."""
@@ -68,6 +71,7 @@ def even_out(answer: Any) -> None:
         for broker in answer.brokers:
             assert broker.host
             assert broker.port > 0
+            _name_node(answer, broker.node_id)
             broker.host, broker.port = "host", 1
         if answer.cluster_id is not None:
             assert answer.cluster_id
@@ -79,3 +83,16 @@ def even_out(answer: Any) -> None:
         answer.topics.sort(key=lambda topic: topic.name)
         for found in answer.topics:
             found.partitions.sort(key=lambda one: one.partition_index)
+
+
+def _name_node(answer: MetadataResponse, real: int) -> None:
+    """Call the broker `NODE`, whatever its id."""
+    (broker,) = answer.brokers
+    known = {real: NODE}
+    broker.node_id = NODE
+    answer.controller_id = known.get(answer.controller_id, answer.controller_id)
+    for topic in answer.topics:
+        for partition in topic.partitions:
+            partition.leader_id = known.get(partition.leader_id, partition.leader_id)
+            partition.replica_nodes = [known.get(each, each) for each in partition.replica_nodes]
+            partition.isr_nodes = [known.get(each, each) for each in partition.isr_nodes]

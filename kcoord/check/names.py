@@ -53,6 +53,11 @@ class Names:
         self.topics.append(f"{self.prefix}{stem}-{uuid4().hex}")
         return self.topics[-1]
 
+    def derived(self, name: str, suffix: str) -> str:
+        """Return a longer name than one that was given out; if a topic of that name is made, it is removed, too."""
+        self.topics.append(f"{name}{suffix}")
+        return self.topics[-1]
+
     def _shared(self, name: str) -> str:
         if name not in self.shared:
             raise NotApplicable(self.lacking)
