@@ -138,7 +138,7 @@ async def offsets_3(world: World) -> None:
 @rule(
     id="offsets-4",
     api="OffsetCommit",
-    says="Commits and fetches of one connection are applied in the order they were sent in, though nobody waits for answers.",
+    says="What is sent on one connection is applied in that order, though nobody waits for the answers in between.",
     source="Apache Kafka SocketServer: one request of a connection at a time",
     versions="2-9",
     cost=3.2,
