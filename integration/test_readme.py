@@ -158,7 +158,7 @@ def test_other_commands(command, tmp_path):
     with contextlib.ExitStack() as stack:
         if command == "./scripts/test":
             command += " --collect-only -q"
-        if "--bootstrap" in command:
+        if "127.0.0.1:9092" in command:
             address = stack.enter_context(serving(FIRST, tmp_path))
             command = command.replace("127.0.0.1:9092", address)
         result = subprocess.run(
@@ -172,3 +172,5 @@ def test_other_commands(command, tmp_path):
             timeout=PATIENCE,
         )
     assert result.returncode == 0, result.stdout
+    if "kcoord dump" in command:
+        assert result.stdout.strip() in {block.strip() for block in blocks("text")}
