@@ -35,8 +35,12 @@ SUBJECTS: Final = (
     "listing",
     "deleting_groups",
     "metadata",
+    "creating_topics",
+    "creating_many",
+    "topic_settings",
     "retention",
     "retention_asked",
+    "producing",
 )
 """The modules, in the order in which reports have them."""
 
