@@ -1,7 +1,14 @@
-"""The broker's id, which is also its name where it is told of as a resource with settings."""
+"""The broker's id, which is also its name where it is told of as a resource with settings, and those settings."""
 
+from typing import Any
+
+from kcoord.check.outcome import NotApplicable
 from kcoord.check.probe import Client
+from kcoord.check.topics import BROKER, describe
 from wire.messages import MetadataRequest
+
+_DEFAULT = 5
+"""Where a value comes from that nobody set (Apache Kafka DescribeConfigsResponse.ConfigSource)."""
 
 
 async def node_id(client: Client) -> int:
@@ -11,3 +18,17 @@ async def node_id(client: Client) -> int:
     (broker,) = answer.brokers
     found: int = broker.node_id
     return found
+
+
+async def settings_of(client: Client, *keys: str) -> dict[str, Any]:
+    """Return what is told of these settings of the broker, or of all, by their names."""
+    found = await describe(client, BROKER, str(await node_id(client)), *keys)
+    assert found.error_code == 0
+    return {each.name: each for each in found.configs}
+
+
+async def left_at_default(client: Client, *keys: str) -> None:
+    """See that nobody set these settings of the broker. Raises NotApplicable."""
+    for key, entry in (await settings_of(client, *keys)).items():
+        if entry.config_source != _DEFAULT:
+            raise NotApplicable(f"{key} was set at this broker, to {entry.value}")

@@ -14,10 +14,13 @@ SUBJECTS: Final = (
     "initial_delay",
     "rebalancing",
     "choices",
+    "assignors",
     "deadlines",
+    "hold_ups",
     "size",
     "static_members",
     "static_restarts",
+    "static_upkeep",
     "syncing",
     "late_syncing",
     "heartbeat",
@@ -41,6 +44,7 @@ SUBJECTS: Final = (
     "retention",
     "retention_asked",
     "producing",
+    "refused_records",
 )
 """The modules, in the order in which reports have them."""
 
