@@ -41,8 +41,12 @@ SUBJECTS: Final = (
     "creating_topics",
     "creating_many",
     "topic_settings",
+    "deleting_topics",
+    "growing_topics",
     "retention",
     "retention_asked",
+    "listing_offsets",
+    "looking_up",
     "producing",
     "refused_records",
 )
