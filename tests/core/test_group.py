@@ -279,6 +279,13 @@ def test_a_protocol_listed_twice_counts_once_with_its_first_metadata():
     assert group._counts == {}
 
 
+def test_a_protocol_that_one_lists_twice_is_common_to_all_who_list_it():
+    group = Group("g", 0)
+    group.add(member("a", (("range", b"1"), ("range", b"2"), ("sticky", b"3"))), "consumer")
+    group.add(member("b", (("range", b"4"), ("sticky", b"5"))), "consumer")
+    assert group.select_protocol() == "range"
+
+
 def test_metadata_of_a_protocol_not_listed_is_empty():
     assert member("a", (("range", b"1"),)).metadata("sticky") == b""
     assert member("a", (("range", b"1"),)).metadata(None) == b""

@@ -10,6 +10,7 @@ from wire.errors import ErrorCode
 
 EXPIRED = "Apache Kafka GroupMetadataManager.expirePendingSync"
 PREPARED = "Apache Kafka GroupMetadataManager.prepareRebalance"
+SYNCED = "Apache Kafka GroupMetadataManager.classicGroupSyncToClassicGroup"
 
 
 async def told(*members: Member) -> set[ErrorCode]:
@@ -150,3 +151,74 @@ async def g29(world: World) -> None:
     assert follower.leads
     assert [one.member_id for one in answer.members] == [follower.id]
     await settle([follower])
+
+
+# --- followers that wait, and one that waits no more ---
+
+
+@rule(
+    id="joining-16",
+    api="SyncGroup",
+    says="Followers wait for the leader however long it takes; who is left out gets nothing, and no error.",
+    source=SYNCED,
+    versions="0-5",
+    cost=11.9,
+)
+async def joining_16(world: World) -> None:
+    leader, first, second = await world.completing(world.group(), None, None, None)
+    calls = [await first.sync(), await second.sync()]
+    await trio.sleep(5)
+    for call in calls:
+        assert await call.parked()
+    mine = await leader.sync({leader.id: b"\x00\x01mine", first.id: b"\x00\x01yours"})
+    assert (await mine.answer()).assignment == b"\x00\x01mine"
+    answers = [await call.answer() for call in calls]
+    assert [(answer.error_code, answer.assignment) for answer in answers] == [
+        (ErrorCode.NONE, b"\x00\x01yours"),
+        (ErrorCode.NONE, b""),
+    ]
+    assert (await (await first.sync()).answer()).assignment == b"\x00\x01yours"
+    assert (await (await second.sync()).answer()).assignment == b""
+
+
+@rule(
+    id="joining-17",
+    api="SyncGroup",
+    says="A follower that sends assignments for everybody waits all the same, and the leader's hold.",
+    source=f"{SYNCED}: only the leader's are taken",
+    versions="0-5",
+    cost=6.6,
+)
+async def joining_17(world: World) -> None:
+    leader, follower = await world.completing(world.group(), None, None)
+    members = (leader, follower)
+    call = await follower.sync({member.id: b"usurped" for member in members})
+    assert await call.parked()
+    mine = await leader.sync({member.id: b"legitimate" for member in members})
+    assert (await mine.answer()).assignment == b"legitimate"
+    assert (await call.answer()).assignment == b"legitimate"
+
+
+@rule(
+    id="joining-21",
+    api="SyncGroup",
+    says="A member that leaves while its SyncGroup waits never gets an assignment.",
+    source=f"{SYNCED}; ClassicGroup.validateMember",
+    versions="0-5",
+    cost=7.3,
+)
+async def joining_21(world: World) -> None:
+    leader, follower = await world.completing(world.group(), None, None)
+    call = await follower.sync()
+    assert await call.parked()
+    client = await world.client()
+    assert (await client.leave(follower.group, follower.id)).members[0].error_code == ErrorCode.NONE
+    # Apache Kafka never answers this one. An error is allowed, an assignment is not.
+    if not await call.parked():
+        assert_sync_refused(call.response, ErrorCode.UNKNOWN_MEMBER_ID)
+    await leader.start_join()
+    await leader.finish_join()
+    assert (leader.generation, leader.listed) == (2, (leader.id,))
+    await settle([leader])
+    again = await client.sync(follower.group, leader.generation, follower.id)
+    assert_sync_refused(await again.answer(), ErrorCode.UNKNOWN_MEMBER_ID)
