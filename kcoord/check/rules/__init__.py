@@ -37,18 +37,21 @@ SUBJECTS: Final = (
     "describing",
     "listing",
     "deleting_groups",
+    "operators",
     "metadata",
     "creating_topics",
     "creating_many",
     "topic_settings",
     "deleting_topics",
     "growing_topics",
+    "configs",
     "retention",
     "retention_asked",
     "listing_offsets",
     "looking_up",
     "producing",
     "refused_records",
+    "producer_ids",
 )
 """The modules, in the order in which reports have them."""
 
