@@ -52,6 +52,7 @@ SUBJECTS: Final = (
     "producing",
     "refused_records",
     "producer_ids",
+    "deleting_records",
 )
 """The modules, in the order in which reports have them."""
 
