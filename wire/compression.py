@@ -1,7 +1,7 @@
 """Packing and unpacking the records of a batch: gzip, snappy, lz4, zstd, each framed as Kafka's own clients do.
 
-Unpacking is for bytes that nobody vouches for. It never yields more than `MOST_UNPACKED`, and never takes much more
-memory than that. What it refuses is what Apache Kafka's streams refuse, whose leniency it shares: gzip members and
+Unpacking is for bytes that nobody vouches for. It never yields more than it is told, and never takes much more memory
+than that. What it refuses is what Apache Kafka's streams refuse, whose leniency it shares: gzip members and
 zstd frames may follow each other, rubbish after gzip or lz4 is not looked at, snappy may come without its frame.
 """
 
@@ -30,6 +30,8 @@ with about as much as that.
 _GZIP_MAGIC: Final = b"\x1f\x8b\x08"
 _GZIP_WITH_HEADER: Final = 31
 """What zlib wants to hear for gzip's own frame (zlib manual, `inflateInit2`)."""
+_GZIP_FIRST_INPUT: Final = 512
+"""Bytes of a member that are looked at first; then twice as many, and so on."""
 
 _XERIAL_MAGIC: Final = b"\x82SNAPPY\0"
 _XERIAL_HEADER: Final = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)
@@ -56,23 +58,26 @@ def compress(codec: int, data: bytes) -> bytes:
     return _PACK[codec](data)
 
 
-def decompress(codec: int, data: bytes) -> bytes:
-    """Unpack `data`; `codec` is Kafka's number, 0 to 4.
+def decompress(codec: int, data: bytes, most: int = MOST_UNPACKED) -> bytes:
+    """Unpack `data` into `most` bytes at most; `codec` is Kafka's number, 0 to 4.
+
+    How long it takes grows with `most` (but for a block of lz4, of up to 4 MiB), not with what there would be. What is
+    not packed at all is no matter of it.
 
     Raises:
         CorruptRecords: The bytes are not what that codec writes, or end too early.
-        TooManyRecords: They would become more than `MOST_UNPACKED`.
+        TooManyRecords: They would become more than `most`.
 
     """
-    return _UNPACK[codec](data)
+    return _UNPACK[codec](data, most)
 
 
-def _as_it_is(data: bytes) -> bytes:
+def _as_it_is(data: bytes, _most: int = MOST_UNPACKED) -> bytes:
     return data
 
 
-def _too_many() -> TooManyRecords:
-    return TooManyRecords(f"the records of a batch have more than {MOST_UNPACKED} bytes when they are unpacked")
+def _too_many(most: int) -> TooManyRecords:
+    return TooManyRecords(f"the records of a batch have more than {most} bytes when they are unpacked")
 
 
 def _pack_gzip(data: bytes) -> bytes:
@@ -80,23 +85,29 @@ def _pack_gzip(data: bytes) -> bytes:
     return packer.compress(data) + packer.flush()
 
 
-def _unpack_gzip(data: bytes) -> bytes:
+def _unpack_gzip(data: bytes, most: int) -> bytes:
     """Unpack members one after the other; what follows the last and does not begin one is no matter."""
     parts: list[bytes] = []
-    room = MOST_UNPACKED
-    while not parts or data.startswith(_GZIP_MAGIC):
+    room = most
+    position = 0
+    while not parts or data.startswith(_GZIP_MAGIC, position):
         unpacker = zlib.decompressobj(_GZIP_WITH_HEADER)
-        try:
-            part = unpacker.decompress(data, room + 1)
-        except zlib.error as error:
-            raise CorruptRecords(f"no gzip: {error}") from None
-        room -= len(part)
-        if room < 0:
-            raise _too_many()
-        if not unpacker.eof:
-            raise CorruptRecords("gzip that ends too early")
-        parts.append(part)
-        data = unpacker.unused_data
+        # What a member leaves of its input is copied, so each is given little at first: there may be very many.
+        size = _GZIP_FIRST_INPUT
+        while not unpacker.eof:
+            if position >= len(data):
+                raise CorruptRecords("gzip that ends too early")
+            try:
+                part = unpacker.decompress(data[position : position + size], room + 1)
+            except zlib.error as error:
+                raise CorruptRecords(f"no gzip: {error}") from None
+            room -= len(part)
+            if room < 0:
+                raise _too_many(most)
+            parts.append(part)
+            position += size
+            size *= 2
+        position = min(position, len(data)) - len(unpacker.unused_data)
     return b"".join(parts)
 
 
@@ -109,11 +120,11 @@ def _pack_snappy(data: bytes) -> bytes:
     return b"".join(parts)
 
 
-def _unpack_snappy(data: bytes) -> bytes:
+def _unpack_snappy(data: bytes, most: int) -> bytes:
     if not data.startswith(_XERIAL_MAGIC) or len(data) < len(_XERIAL_HEADER):
-        return _unpack_snappy_block(data, MOST_UNPACKED)
+        return _unpack_snappy_block(data, most, most)
     parts: list[bytes] = []
-    room = MOST_UNPACKED
+    room = most
     position = len(_XERIAL_HEADER)
     while position + _SIZE.size <= len(data):
         if data.startswith(_XERIAL_MAGIC, position):
@@ -123,16 +134,16 @@ def _unpack_snappy(data: bytes) -> bytes:
         position += _SIZE.size
         if not 0 <= size <= len(data) - position:
             raise CorruptRecords(f"a snappy block of {size} bytes, of which {len(data) - position} are there")
-        parts.append(_unpack_snappy_block(data[position : position + size], room))
+        parts.append(_unpack_snappy_block(data[position : position + size], room, most))
         room -= len(parts[-1])
         position += size
     return b"".join(parts)
 
 
-def _unpack_snappy_block(block: bytes, room: int) -> bytes:
+def _unpack_snappy_block(block: bytes, room: int, most: int) -> bytes:
     try:
         if cramjam.snappy.decompress_raw_len(block) > room:
-            raise _too_many()
+            raise _too_many(most)
         return bytes(cramjam.snappy.decompress_raw(block))
     except cramjam.DecompressionError as error:
         raise CorruptRecords(str(error)) from None
@@ -153,28 +164,28 @@ def _pack_lz4(data: bytes) -> bytes:
     return b"".join(parts)
 
 
-def _unpack_lz4(data: bytes) -> bytes:
+def _unpack_lz4(data: bytes, most: int) -> bytes:
     """Unpack one frame; checksums of blocks and content are skipped, because the batch has one of its own."""
     try:
-        flags, most, position = _read_lz4_header(data)
+        flags, largest, position = _read_lz4_header(data)
         parts: list[bytes] = []
-        room = MOST_UNPACKED
-        buffer = bytearray(most)
+        room = most
+        buffer = bytearray(largest)
         while True:
             (size,) = _LZ4_SIZE.unpack_from(data, position)
             position += _LZ4_SIZE.size
             if size == 0:
                 return b"".join(parts)
             stored, size = size & _LZ4_STORED, size & ~_LZ4_STORED
-            if size > min(most, len(data) - position):
+            if size > min(largest, len(data) - position):
                 raise CorruptRecords(f"an lz4 block of {size} bytes")
             block = data[position : position + size]
             if not stored:
-                block = bytes(buffer[: cramjam.lz4.decompress_block_into(block, buffer, output_len=most)])
+                block = bytes(buffer[: cramjam.lz4.decompress_block_into(block, buffer, output_len=largest)])
             parts.append(block)
             room -= len(block)
             if room < 0:
-                raise _too_many()
+                raise _too_many(most)
             position += size + (_LZ4_SIZE.size if flags & _LZ4_BLOCK_CHECKSUM else 0)
     except (struct.error, IndexError):
         raise CorruptRecords("lz4 that ends too early") from None
@@ -219,11 +230,11 @@ def _pack_zstd(data: bytes) -> bytes:
     return bytes(cramjam.zstd.compress(data, level=_ZSTD_LEVEL))
 
 
-def _unpack_zstd(data: bytes) -> bytes:
+def _unpack_zstd(data: bytes, most: int) -> bytes:
     """Unpack into a buffer that grows, because frames need not say how much is in them."""
     if not data:
         return b""
-    size = min(max(len(data) * 8, _ZSTD_FIRST_GUESS), MOST_UNPACKED)
+    size = min(max(len(data) * 8, _ZSTD_FIRST_GUESS), most)
     while True:
         buffer = bytearray(size)
         try:
@@ -232,9 +243,9 @@ def _unpack_zstd(data: bytes) -> bytes:
         except cramjam.DecompressionError as error:
             if str(error) != _ZSTD_FULL:
                 raise CorruptRecords(f"zstd: {error}") from None
-        if size == MOST_UNPACKED:
-            raise _too_many()
-        size = min(size * 4, MOST_UNPACKED)
+        if size == most:
+            raise _too_many(most)
+        size = min(size * 4, most)
 
 
 _PACK: Final[dict[int, Callable[[bytes], bytes]]] = {
@@ -244,7 +255,7 @@ _PACK: Final[dict[int, Callable[[bytes], bytes]]] = {
     LZ4: _pack_lz4,
     ZSTD: _pack_zstd,
 }
-_UNPACK: Final[dict[int, Callable[[bytes], bytes]]] = {
+_UNPACK: Final[dict[int, Callable[[bytes, int], bytes]]] = {
     NONE: _as_it_is,
     GZIP: _unpack_gzip,
     SNAPPY: _unpack_snappy,

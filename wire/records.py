@@ -185,14 +185,15 @@ def with_time(batch: bytes, max_timestamp: int, *, log_append_time: bool) -> byt
     return bytes(changed)
 
 
-def unpack(batch: bytes, header: BatchHeader) -> bytes:
+def unpack(batch: bytes, header: BatchHeader, most: int = codecs.MOST_UNPACKED) -> bytes:
     """Return the records of a batch that has that header, unpacked, one behind the other.
 
     Raises:
-        CorruptRecords: They cannot be unpacked. TooManyRecords, which is one, if they take too much room then.
+        CorruptRecords: They cannot be unpacked. TooManyRecords, which is one, if they were packed and would be more
+            than `most` bytes.
 
     """
-    return codecs.decompress(header.compression, batch[HEADER_SIZE : header.size])
+    return codecs.decompress(header.compression, batch[HEADER_SIZE : header.size], most)
 
 
 def records_of(batch: bytes) -> Iterator[Record]:
@@ -213,20 +214,22 @@ def records_of(batch: bytes) -> Iterator[Record]:
         raise CorruptRecords(f"{len(records) - position} bytes after the {header.record_count} records of a batch")
 
 
-def read_record(records: bytes, position: int, header: BatchHeader) -> tuple[Record, int]:
+def read_record(records: bytes, position: int, header: BatchHeader, *, with_headers: bool = True) -> tuple[Record, int]:
     """Read the record at that position of unpacked records; return where the next one begins, too.
 
+    Its headers may be left out: there may be very many of them.
+
     Raises:
-        CorruptRecords: It is malformed.
+        CorruptRecords: It is malformed, as far as it was looked at.
 
     """
     try:
-        return _read_record(records, position, header)
+        return _read_record(records, position, header, with_headers=with_headers)
     except (Truncated, BadLength) as error:
         raise CorruptRecords(f"a malformed record: {error}") from None
 
 
-def _read_record(body: bytes, position: int, header: BatchHeader) -> tuple[Record, int]:
+def _read_record(body: bytes, position: int, header: BatchHeader, *, with_headers: bool) -> tuple[Record, int]:
     size, start = read_varint(body, position)
     end = start + size
     if not 0 < size <= len(body) - start:
@@ -235,6 +238,16 @@ def _read_record(body: bytes, position: int, header: BatchHeader) -> tuple[Recor
     offset_delta, position = read_varint(body, position)
     key, position = _read_bytes(body, position)
     value, position = _read_bytes(body, position)
+    headers: Sequence[tuple[str, bytes | None]] = ()
+    if with_headers:
+        headers, position = _read_headers(body, position, end)
+        if position != end:
+            raise CorruptRecords(f"a record says it has {size} bytes, but has {position - start}")
+    timestamp = header.max_timestamp if header.is_log_append_time else wrapped(header.base_timestamp + timestamp_delta)
+    return Record(header.base_offset + offset_delta, timestamp, key, value, tuple(headers)), end
+
+
+def _read_headers(body: bytes, position: int, end: int) -> tuple[list[tuple[str, bytes | None]], int]:
     count, position = read_varint(body, position)
     if not 0 <= count <= end - position:
         raise CorruptRecords(f"a record with {count} headers in {end - position} bytes")
@@ -245,10 +258,7 @@ def _read_record(body: bytes, position: int, header: BatchHeader) -> tuple[Recor
             raise CorruptRecords("a header of a record without a name")
         content, position = _read_bytes(body, position)
         headers.append((name.decode("utf-8", "surrogateescape"), content))
-    if position != end:
-        raise CorruptRecords(f"a record says it has {size} bytes, but has {position - start}")
-    timestamp = header.max_timestamp if header.is_log_append_time else wrapped(header.base_timestamp + timestamp_delta)
-    return Record(header.base_offset + offset_delta, timestamp, key, value, tuple(headers)), end
+    return headers, position
 
 
 def _read_bytes(body: bytes, position: int) -> tuple[bytes | None, int]:

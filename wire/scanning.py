@@ -8,13 +8,18 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Final
 
-from wire.errors import BadLength, CorruptRecords, Truncated
+from wire.errors import BadLength, CorruptRecords, TooManyRecords, Truncated
 from wire.primitives import read_uvarint, read_varint, read_varlong
 
 NO_TIMESTAMP: Final = -1
 INT64_MIN: Final = -(2**63)
 INT64_MAX: Final = 2**63 - 1
 
+MOST_HEADERS: Final = 1_000_000
+"""How many headers the records of one batch may have, all together.
+
+Kafka has no such limit. Two bytes are a header, and when they are unpacked, there may be millions of them.
+"""
 MOST_FAULTS: Final = 1000
 """How many records at fault are noted; the others are counted."""
 
@@ -49,6 +54,7 @@ def scan(  # noqa: C901 - one loop without calls is several times faster than a 
     latest: int = INT64_MAX,
     keyed: bool = False,
     ordered: bool = False,
+    most_headers: int = MOST_HEADERS,
 ) -> Scan:
     """Check the structure of `count` records, and that nothing comes after them.
 
@@ -57,6 +63,7 @@ def scan(  # noqa: C901 - one loop without calls is several times faster than a 
 
     Raises:
         CorruptRecords: A record is malformed, or there are more or fewer of them.
+        TooManyRecords: They have more than `most_headers` headers together.
 
     """
     found = Scan()
@@ -66,6 +73,7 @@ def scan(  # noqa: C901 - one loop without calls is several times faster than a 
     timestamp = wrapped(base_timestamp)
     timely = timestamp == NO_TIMESTAMP or earliest <= timestamp <= latest
     highest = NO_TIMESTAMP
+    headers_left = most_headers
     try:
         for index in range(count):
             start = position
@@ -146,7 +154,13 @@ def scan(  # noqa: C901 - one loop without calls is several times faster than a 
             byte = records[position]
             position += 1
             if byte:
-                position = _after_headers(records, position - 1, end)
+                headers, position = read_varint(records, position - 1)
+                if not 0 <= headers <= end - position:
+                    raise CorruptRecords(f"a record with {headers} headers in {end - position} bytes")
+                headers_left -= headers
+                if headers_left < 0:
+                    raise TooManyRecords(f"the records of a batch have more than {most_headers} headers")
+                position = _after_headers(records, position, end, headers)
             if position != end:
                 raise CorruptRecords(f"record {index} of a batch is longer or shorter than it says")
     except (IndexError, Truncated, BadLength):
@@ -157,16 +171,31 @@ def scan(  # noqa: C901 - one loop without calls is several times faster than a 
     return found
 
 
-def _after_headers(records: bytes, position: int, end: int) -> int:
-    count, position = read_varint(records, position)
-    if not 0 <= count <= end - position:
-        raise CorruptRecords(f"a record with {count} headers in {end - position} bytes")
+def _after_headers(records: bytes, position: int, end: int, count: int) -> int:
+    """Return where `count` headers end, which begin at that position and must not go beyond `end`."""
     for _ in range(count):
-        size, position = read_varint(records, position)
-        if size < 0:
+        byte = records[position]
+        if byte < 0x80:
+            position += 1
+        elif records[position + 1] < 0x80:
+            byte = byte & 0x7F | records[position + 1] << 7
+            position += 2
+        else:
+            byte, position = _long(records, position)
+        if byte & 1:
             raise CorruptRecords("a header of a record without a name")
-        size, position = read_varint(records, position + size)
-        position += max(size, 0)
+        position += byte >> 1
+
+        byte = records[position]
+        if byte < 0x80:
+            position += 1
+        elif records[position + 1] < 0x80:
+            byte = byte & 0x7F | records[position + 1] << 7
+            position += 2
+        else:
+            byte, position = _long(records, position)
+        if not byte & 1:
+            position += byte >> 1
         if position > end:
             raise CorruptRecords("the headers of a record are longer than it")
     return position

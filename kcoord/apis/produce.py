@@ -12,7 +12,6 @@ Transactions are not served, so nobody has a producer id for one: a batch that c
 answered as one whose transactional id is unknown. Kafka appends it if it has no producer id at all.
 """
 
-import struct
 from uuid import UUID
 
 import trio
@@ -21,7 +20,7 @@ from kcoord.apis.api import Api, Call, CloseConnection
 from kcoord.apis.turns import Turns
 from kcoord.log.catalog import Topic
 from kcoord.log.partition import Appended, Partition, Refused
-from kcoord.log.validation import is_transactional, only_batch
+from kcoord.log.validation import BRIEF_UNPACKED, TakesLong, is_transactional, only_batch
 from wire.errors import ErrorCode
 from wire.messages import (
     BatchIndexAndErrorMessage,
@@ -30,7 +29,6 @@ from wire.messages import (
     ProduceResponse,
     TopicProduceResponse,
 )
-from wire.records import HEADER_SIZE
 
 TOPIC_IDS_SINCE = 13
 NO_ANSWER = 0
@@ -43,15 +41,7 @@ INTERNAL_WRITER = "__admin_client"
 NO_OFFSET = -1
 
 BYTES_A_TURN = 64 * 1024
-"""Bytes of records after which other tasks run."""
-MANY_RECORDS = 500
-"""Records of one batch from which they are checked in a thread: some milliseconds' work."""
-MUCH, MUCH_PACKED = 4 * 1024 * 1024, 2 * 1024
-"""Bytes of one batch from which a thread does it in any case. A compressed one may be a thousand times as large."""
-
-_ATTRIBUTES_AT = 22
-_CODEC = 0x07
-_COUNT = struct.Struct(">57xi")
+"""Bytes of records, unpacked, after which other tasks run."""
 
 _one_at_a_time = trio.CapacityLimiter(1)
 """For the threads: as they do not give way to each other, several at once would leave little to all other tasks."""
@@ -136,30 +126,53 @@ async def append_all(call: Call, request: ProduceRequest, sent: Sent) -> Produce
 
     So a topic may go while its records wait for their turn, or are being checked.
     """
-    turns = Turns()
+    share = Share()
     answer = ProduceResponse()
-    appended = 0
     for key, partitions in sent.items():
         entry = topic_entry(key)
         answer.responses.append(entry)
         for index, records in partitions.items():
-            entry.partition_responses.append(await append(call, request, key, index, records))
-            appended += len(records or b"")
-            if appended >= BYTES_A_TURN:
-                appended = 0
-                await trio.lowlevel.checkpoint()
-            else:
-                await turns.step()
+            entry.partition_responses.append(await append(call, request, share, key, index, records))
+            await share.step()
     return answer
 
 
+class Share:
+    """What one request may do in one turn: so many partitions, and so many bytes of records.
+
+    What counts of a packed batch is what there is to be looked at when it is unpacked.
+    """
+
+    __slots__ = ("_bytes", "_turns")
+
+    def __init__(self) -> None:
+        self._turns = Turns()
+        self._bytes = 0
+
+    def count(self, size: int) -> None:
+        """Count so many bytes as done in this turn."""
+        self._bytes += size
+
+    def begin_again(self) -> None:
+        """Note that others have just had their turn."""
+        self._bytes = 0
+
+    async def step(self) -> None:
+        """Let other tasks run if there was enough of this one."""
+        if self._bytes >= BYTES_A_TURN:
+            self._bytes = 0
+            await trio.lowlevel.checkpoint()
+        else:
+            await self._turns.step()
+
+
 async def append(
-    call: Call, request: ProduceRequest, key: TopicKey, index: int, records: bytes | None
+    call: Call, request: ProduceRequest, share: Share, key: TopicKey, index: int, records: bytes | None
 ) -> PartitionProduceResponse:
     """Append to one partition, and return its entry."""
     try:
         partition = partition_to_write(call, request, key, index, records)
-        appended = await checked_and_added(call, partition, records)
+        appended = await checked_and_added(call, share, partition, records)
     except Refused as refusal:
         if refusal.code is ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
             # The log takes nothing of a transaction; here it comes with the id of one, which nobody knows.
@@ -203,27 +216,27 @@ def error_beside_records(call: Call, request: ProduceRequest, topic: Topic) -> E
     return ErrorCode.NONE
 
 
-async def checked_and_added(call: Call, partition: Partition, records: bytes | None) -> Appended:
+async def checked_and_added(call: Call, share: Share, partition: Partition, records: bytes | None) -> Appended:
     """Append one batch, and keep others waiting for some milliseconds at most. Raises Refused.
 
-    A thread that checks a batch is not left alone when its connection ends; it does not take long enough.
+    What takes longer is checked in a thread. That thread is not left alone when the connection ends; it does not take
+    long enough.
     """
     version, now_ms = call.context.version, call.broker.clock.now().wall_ms
-    if records is None or not takes_long(records):
-        return partition.append(records, now_ms, version=version)
-    checked = await trio.to_thread.run_sync(
-        lambda: partition.check(records, now_ms, version=version), limiter=_one_at_a_time
-    )
+    try:
+        checked = partition.check(records, now_ms, version=version, briefly=True)
+    except Refused:
+        # How much was looked at until something was found wrong, nobody knows: of what is packed, that at most.
+        share.count(max(len(records), BRIEF_UNPACKED) if records else 0)
+        raise
+    except TakesLong:
+        checked = await trio.to_thread.run_sync(
+            lambda: partition.check(records, now_ms, version=version), limiter=_one_at_a_time
+        )
+        share.begin_again()
+    else:
+        share.count(max(len(checked.batch), checked.looked_at))
     return partition.add(checked, now_ms)
-
-
-def takes_long(records: bytes) -> bool:
-    """Whether there is so much in a batch that looking at each record of it would be felt by others."""
-    if len(records) < HEADER_SIZE:
-        return False
-    (count,) = _COUNT.unpack_from(records)
-    packed = records[_ATTRIBUTES_AT] & _CODEC
-    return count >= MANY_RECORDS or len(records) >= (MUCH_PACKED if packed else MUCH)
 
 
 def topic_entry(key: TopicKey) -> TopicProduceResponse:

@@ -114,14 +114,15 @@ class Partition:
         """
         return self.add(self.check(records, now_ms, version=version), now_ms)
 
-    def check(self, records: bytes | None, now_ms: int, *, version: int) -> Checked:
+    def check(self, records: bytes | None, now_ms: int, *, version: int, briefly: bool = False) -> Checked:
         """Do the part of `append` that takes time and needs nothing of the log but its settings.
 
-        A thread may do it. Raises Refused: for all that Kafka's `LogValidator` and those before it check.
+        A thread may do it. Raises Refused: for all that Kafka's `LogValidator` and those before it check. With
+        `briefly` raises `kcoord.log.validation.TakesLong` where it would take longer than some milliseconds.
         """
         batch = only_batch(records, version)
         try:
-            return check_batch(batch, self.config, f"{self.topic}-{self.index}", now_ms)
+            return check_batch(batch, self.config, f"{self.topic}-{self.index}", now_ms, briefly=briefly)
         except Refused as refused:
             raise self._with_start(refused) from None
 

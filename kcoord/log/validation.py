@@ -2,12 +2,13 @@
 
 The order of the checks is Apache Kafka's, because it decides which error a batch with several faults gets:
 `ProduceRequest.validateRecords`, then `UnifiedLog.analyzeAndValidateRecords`, then `LogValidator`. Where Kafka does not
-check but fails, it answers UNKNOWN_SERVER_ERROR, and so does this. Stricter than Kafka it is in three things:
+check but fails, it answers UNKNOWN_SERVER_ERROR, and so does this. Stricter than Kafka it is in four things:
 
 * The length of a record must be that of its content in compressed batches, too. Kafka takes others, and its consumers
   fail on them.
 * The records of a batch may not take more than `wire.compression.MOST_UNPACKED` when they are unpacked.
 * A batch may not have more than `MOST_RECORDS`.
+* Its records may not have more headers than `wire.scanning.MOST_HEADERS`.
 """
 
 import struct
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kcoord.log.topic_config import COMPACT, LOG_APPEND_TIME, TopicConfig
+from wire.compression import MOST_UNPACKED
 from wire.errors import CorruptRecords, ErrorCode, TooManyRecords
 from wire.records import (
     HEADER_SIZE,
@@ -29,17 +31,25 @@ from wire.records import (
     unpack,
     with_time,
 )
-from wire.scanning import INT64_MAX, INT64_MIN, MOST_FAULTS, NO_TIMESTAMP, Scan, scan, wrapped
+from wire.scanning import INT64_MAX, INT64_MIN, MOST_FAULTS, MOST_HEADERS, NO_TIMESTAMP, Scan, scan, wrapped
 
 ZSTD_SINCE: Final = 7
 """The version of Produce from which on zstd may be used (KIP-110)."""
 MOST_RECORDS: Final = 1_000_000
 """Of one batch: looking at each of them keeps everybody else waiting. No producer fills a batch with so many."""
+
+BRIEF_BYTES: Final = 4 * 1024 * 1024
+"""Of a batch. What a check costs that is to be brief, is within these four: some milliseconds together."""
+BRIEF_UNPACKED: Final = 256 * 1024
+"""Bytes of records that were packed, and of a batch that is: it may have much in it, or many small pieces."""
+BRIEF_RECORDS: Final = 500
+BRIEF_HEADERS: Final = 5_000
 NO_OFFSET: Final = -1
 
 _FRONT: Final = struct.Struct(">8xi4xb")
 """What all formats of batches begin with: offset, length, something of four bytes, magic."""
 _LENGTH: Final = struct.Struct(">8xi")
+_COUNT: Final = struct.Struct(">57xi")
 _SHORTEST: Final = 14
 """The length of the smallest record of any format (Apache Kafka `LegacyRecord.RECORD_OVERHEAD_V0`)."""
 _INT32_MAX: Final = 2**31 - 1
@@ -73,6 +83,10 @@ class Refused(Exception):
         super().__init__(self.reason)
 
 
+class TakesLong(Exception):
+    """A check that was to be brief would not be; nothing is known of the batch yet."""
+
+
 @dataclass(frozen=True, slots=True)
 class Checked:
     """A batch in which nothing is wrong; only its producer and its place are not settled."""
@@ -81,6 +95,8 @@ class Checked:
     header: BatchHeader
     log_append_time_ms: int
     """The time that its records were given, in ms; -1 if they keep their own."""
+    looked_at: int
+    """Bytes of its records, unpacked."""
 
 
 def is_transactional(records: bytes | None) -> bool:
@@ -128,14 +144,26 @@ def only_batch(records: bytes | None, version: int) -> bytes:
     return records if end == len(records) else records[:end]
 
 
-def check_batch(batch: bytes, config: TopicConfig, place: str, now_ms: int) -> Checked:
+def check_batch(batch: bytes, config: TopicConfig, place: str, now_ms: int, *, briefly: bool = False) -> Checked:
     """Check all that can be checked of one batch by itself, and put its times right.
 
-    `place` is the partition as messages mention it, "topic-0". Raises Refused.
+    `place` is the partition as messages mention it, "topic-0". Raises Refused; and TakesLong, if it is to be checked
+    `briefly` and cannot be, which is found out in no more time than that.
     """
+    if briefly and _is_much(batch):
+        raise TakesLong
     header = _check_bytes(batch, config)
     _check_header(header)
-    return _check_records(batch, header, config, place, now_ms)
+    return _check_records(batch, header, config, place, now_ms, briefly=briefly)
+
+
+def _is_much(batch: bytes) -> bool:
+    """Whether there is much in a batch, as far as that can be seen from outside."""
+    if len(batch) < HEADER_SIZE:
+        return False
+    (count,) = _COUNT.unpack_from(batch)
+    packed = batch[_ATTRIBUTES_AT] & _CODEC_BITS
+    return count >= BRIEF_RECORDS or len(batch) >= (BRIEF_UNPACKED if packed else BRIEF_BYTES)
 
 
 def _end_of_batch(records: bytes, start: int) -> int | None:
@@ -194,14 +222,16 @@ def _check_header(header: BatchHeader) -> None:
         raise _too_large(f"a record batch of {count} records; {MOST_RECORDS} are taken")
 
 
-def _check_records(batch: bytes, header: BatchHeader, config: TopicConfig, place: str, now_ms: int) -> Checked:
+def _check_records(
+    batch: bytes, header: BatchHeader, config: TopicConfig, place: str, now_ms: int, *, briefly: bool
+) -> Checked:
     """Check the records one by one, and put the times of the batch right (Apache Kafka `LogValidator`)."""
     append_time = config.message_timestamp_type == LOG_APPEND_TIME
     packed = header.compression is not Compression.NONE
     try:
-        records = unpack(batch, header)
+        records = unpack(batch, header, BRIEF_UNPACKED if briefly else MOST_UNPACKED)
     except TooManyRecords as error:
-        raise _too_large(str(error)) from None
+        raise _too_much(error, briefly=briefly) from None
     except CorruptRecords as error:
         raise Refused(ErrorCode.UNKNOWN_SERVER_ERROR, reason=f"records that cannot be unpacked: {error}") from None
     earliest, latest = INT64_MIN, INT64_MAX
@@ -209,7 +239,11 @@ def _check_records(batch: bytes, header: BatchHeader, config: TopicConfig, place
         earliest = now_ms - config.message_timestamp_before_max_ms
         latest = now_ms + config.message_timestamp_after_max_ms
     try:
-        found = _scan(records, header, earliest, latest, keyed=COMPACT in config.cleanup_policy, ordered=packed)
+        found = _scan(
+            records, header, earliest, latest, keyed=COMPACT in config.cleanup_policy, ordered=packed, briefly=briefly
+        )
+    except TooManyRecords as error:
+        raise _too_much(error, briefly=briefly) from None
     except CorruptRecords as error:
         raise _invalid(str(error)) from None
     if header.is_log_append_time:
@@ -222,12 +256,22 @@ def _check_records(batch: bytes, header: BatchHeader, config: TopicConfig, place
     if append_time != header.is_log_append_time or highest != header.max_timestamp:
         batch = with_time(batch, highest, log_append_time=append_time)
         header = read_header(batch)
-    return Checked(batch, header, now_ms if append_time else NO_TIMESTAMP)
+    return Checked(batch, header, now_ms if append_time else NO_TIMESTAMP, len(records))
 
 
-def _scan(records: bytes, header: BatchHeader, earliest: int, latest: int, *, keyed: bool, ordered: bool) -> Scan:
+def _scan(
+    records: bytes,
+    header: BatchHeader,
+    earliest: int,
+    latest: int,
+    *,
+    keyed: bool,
+    ordered: bool,
+    briefly: bool,
+) -> Scan:
+    most_headers = BRIEF_HEADERS if briefly else MOST_HEADERS
     if header.is_log_append_time:  # the times of the records themselves say nothing then
-        return scan(records, header.record_count, 0, keyed=keyed, ordered=ordered)
+        return scan(records, header.record_count, 0, keyed=keyed, ordered=ordered, most_headers=most_headers)
     return scan(
         records,
         header.record_count,
@@ -236,6 +280,7 @@ def _scan(records: bytes, header: BatchHeader, earliest: int, latest: int, *, ke
         latest=latest,
         keyed=keyed,
         ordered=ordered,
+        most_headers=most_headers,
     )
 
 
@@ -253,14 +298,14 @@ def _judge_common_time(
         position = 0
         for index in range(min(header.record_count, MOST_FAULTS)):
             found.faults.append((index, position))
-            _, position = read_record(records, position, header)
+            _, position = read_record(records, position, header, with_headers=False)
 
 
 def _faulty_records(
     found: Scan, records: bytes, header: BatchHeader, config: TopicConfig, place: str, now_ms: int
 ) -> Refused:
     errors = tuple(
-        (index, _fault(read_record(records, position, header)[0], header, config, place, now_ms))
+        (index, _fault(read_record(records, position, header, with_headers=False)[0], header, config, place, now_ms))
         for index, position in found.faults
     )
     if found.untimely:
@@ -305,6 +350,11 @@ def _invalid(reason: str) -> Refused:
 def _too_large(message: str) -> Refused:
     """Refuse what is within Kafka's limits, but not within ours; so the client is told in words, too."""
     return Refused(ErrorCode.MESSAGE_TOO_LARGE, message)
+
+
+def _too_much(error: TooManyRecords, *, briefly: bool) -> Exception:
+    """Return what is to be raised for records of which there is more than was allowed."""
+    return TakesLong() if briefly else _too_large(str(error))
 
 
 def _unknown_codec(attributes: int) -> Refused:

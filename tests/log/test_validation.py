@@ -1,19 +1,32 @@
 """What is refused, with which code: as Apache Kafka 4.4 was seen to do, but for what the last tests show."""
 
 import gzip
+import random
+import tracemalloc
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kcoord.log.topic_config import TopicConfig
-from kcoord.log.validation import MOST_RECORDS, Refused, check_batch, is_transactional, only_batch
+from kcoord.log.validation import (
+    BRIEF_BYTES,
+    BRIEF_HEADERS,
+    BRIEF_RECORDS,
+    BRIEF_UNPACKED,
+    MOST_RECORDS,
+    Refused,
+    TakesLong,
+    check_batch,
+    is_transactional,
+    only_batch,
+)
 from tests.records import HOUR, INT32_MAX, NOW, batch, good, header, put, record
 from wire import compression
 from wire.errors import ErrorCode
 from wire.primitives import write_varint
 from wire.records import Compression, check_crc, read_header, records_of
-from wire.scanning import MOST_FAULTS
+from wire.scanning import MOST_FAULTS, MOST_HEADERS
 
 OK = ErrorCode.NONE
 FAILED = ErrorCode.UNKNOWN_SERVER_ERROR
@@ -453,3 +466,85 @@ def test_whatever_byte_is_wrong_what_is_taken_can_be_read(data):
     sent = put(bytes(sent), "b", 16, 2)
     if outcome(sent) is OK:
         assert len(list(records_of(check(sent).batch))) == read_header(sent).record_count
+
+
+# --- briefly ---
+
+PACKED = (Compression.GZIP, Compression.SNAPPY, Compression.LZ4, Compression.ZSTD)
+NOISE = random.Random(1).randbytes(BRIEF_UNPACKED)
+
+
+def packed_batch(codec, records, count=1):
+    return batch(count, compression.compress(codec, records), attributes=codec)
+
+
+def of_size(size):
+    """One record that takes so many bytes."""
+    whole = record(value=b"v" * size)
+    found = record(value=b"v" * (2 * size - len(whole)))
+    assert len(found) == size
+    return found
+
+
+def with_headers(count, each=b"\0\0"):
+    return record(headers=write_varint(count) + each * count)
+
+
+LONG = {
+    "many records": good(BRIEF_RECORDS),
+    "many bytes": batch(1, of_size(BRIEF_BYTES)),
+    "many packed bytes": packed_batch(Compression.ZSTD, record(value=NOISE)),
+    "many headers": batch(1, with_headers(BRIEF_HEADERS + 1)),
+    "many headers of several": batch(2, with_headers(BRIEF_HEADERS) + record(1, headers=header(b"a", b"b"))),
+    "many packed headers": packed_batch(Compression.ZSTD, with_headers(BRIEF_HEADERS + 1)),
+} | {f"much in {codec.name}": packed_batch(codec, of_size(BRIEF_UNPACKED + 1)) for codec in PACKED}
+SHORT = {
+    "few records": good(BRIEF_RECORDS - 1),
+    "not many bytes": batch(1, of_size(1_000_000)),
+    "not many headers": batch(1, with_headers(BRIEF_HEADERS)),
+} | {f"not much in {codec.name}": packed_batch(codec, of_size(BRIEF_UNPACKED)) for codec in PACKED}
+ROOMY = TopicConfig(max_message_bytes=2 * BRIEF_BYTES)
+
+
+@pytest.mark.parametrize("what", LONG)
+def test_what_takes_long_is_told_if_it_is_to_be_brief(what):
+    with pytest.raises(TakesLong):
+        check_batch(LONG[what], ROOMY, "t-0", NOW, briefly=True)
+    assert check_batch(LONG[what], ROOMY, "t-0", NOW).batch == LONG[what]
+
+
+@pytest.mark.parametrize("what", SHORT)
+def test_what_does_not_take_long_is_checked_briefly(what):
+    found = check_batch(SHORT[what], ROOMY, "t-0", NOW, briefly=True)
+    assert found == check_batch(SHORT[what], ROOMY, "t-0", NOW)
+    assert found.looked_at == len(compression.decompress(SHORT[what][22], SHORT[what][61:]))
+
+
+def test_what_is_wrong_is_found_briefly_too():
+    for size in (0, 20, 60):
+        with pytest.raises(Refused) as refused:
+            check_batch(GOOD[:size], OPEN, "t-0", NOW, briefly=True)
+        assert refused.value.code is (INVALID if size == 0 else CORRUPT)
+    with pytest.raises(Refused):
+        check_batch(batch(1, record() + b"x"), OPEN, "t-0", NOW, briefly=True)
+
+
+def test_a_batch_has_no_more_headers_than_that():
+    most = packed_batch(Compression.ZSTD, with_headers(MOST_HEADERS))
+    assert outcome(most) is OK
+    with pytest.raises(Refused) as refused:
+        check(packed_batch(Compression.ZSTD, with_headers(MOST_HEADERS + 1)))
+    assert refused.value.code is TOO_LARGE
+    assert "1000000 headers" in refused.value.message
+
+
+@pytest.mark.parametrize("given", [{}, {"attributes": 8}])
+def test_the_headers_of_a_record_at_fault_are_not_kept_in_memory(given):
+    """Each of them would be an object of some hundred bytes."""
+    wrong = batch(1, record(key=None, headers=write_varint(500_000) + bytes(1_000_000)), **given)
+    tracemalloc.start()
+    try:
+        assert outcome(wrong, APPEND_TIME if given else COMPACTED) in (INVALID, BAD_TIME)
+        assert tracemalloc.get_traced_memory()[1] < 10_000_000
+    finally:
+        tracemalloc.stop()

@@ -1,12 +1,13 @@
 """Produce where a foreign broker cannot be asked: full memory, threads, turns, and what goes on meanwhile."""
 
-import random
+import threading
 
 import pytest
 import trio
 
 from kcoord.apis import produce as module
-from kcoord.apis.produce import MANY_RECORDS, MUCH_PACKED, takes_long
+from kcoord.log import validation
+from kcoord.log.validation import BRIEF_RECORDS
 from kcoord.notices import ConnectionClosed
 from tests.scenarios.logs import (
     NOBODY,
@@ -217,32 +218,73 @@ async def test_a_topic_that_goes_while_its_records_wait(autojump_clock, server, 
     }
 
 
-MANY = {
-    "many records": batch(*(b"%d" % number for number in range(MANY_RECORDS))),
-    "much that is packed": batch(random.Random(1).randbytes(MUCH_PACKED), b"", compression=Compression.GZIP),
+def packed(size, codec=Compression.ZSTD):
+    """One record that has so many bytes, nearly all of them zeros, and takes next to nothing."""
+    return batch(bytes(size), compression=codec)
+
+
+async def test_what_counts_of_a_packed_batch_is_what_is_in_it(autojump_clock, server):
+    """Others have their turn after each of these, none of which is large as it comes."""
+    topic = server.broker.create_topic("wide", 200, "a test")
+    busy, other = server.connect(), server.connect()
+    for client in (busy, other):
+        await client.call(ApiVersionsRequest(), 0)
+    records = packed(module.BYTES_A_TURN)
+    assert 200 * len(records) < module.BYTES_A_TURN
+    wrong = changed(changed(records, 57, ">i", 2), 23, ">i", 1)
+    sent = [(index, records if index % 2 else wrong) for index in range(200)]
+    await busy.send(request_of(12, ("wide", sent)), 12)
+    await other.call(ApiVersionsRequest(), 0)
+    assert sum(partition.high_watermark for partition in topic.partitions) < 20
+    await busy.receive()
+    assert sum(partition.high_watermark for partition in topic.partitions) == 100
+
+
+LONG = {
+    "many records": batch(*(b"%d" % number for number in range(BRIEF_RECORDS))),
+    "much that is packed": packed(60 * 1024 * 1024),
 }
 
 
-@pytest.mark.parametrize("what", MANY)
-async def test_what_takes_long_is_checked_in_a_thread(server, what):
+@pytest.mark.parametrize("what", LONG)
+async def test_what_takes_long_is_checked_in_a_thread(server, monkeypatch, what):
     """And is refused or appended as anything else is. No virtual time here: it would run on while a thread works."""
+    unpacked = []
+    unpack = validation.unpack
+
+    def watched(*given):
+        found = unpack(*given)
+        unpacked.append((threading.current_thread() is threading.main_thread(), len(found)))
+        return found
+
+    monkeypatch.setattr(validation, "unpack", watched)
     client = server.connect()
-    records = MANY[what]
-    assert takes_long(records)
+    records = LONG[what]
     count = int.from_bytes(records[57:61], "big")
-    wrong = changed(records, 57, ">i", count + 1)
+    wrong = changed(changed(records, 57, ">i", count + 1), 23, ">i", count)
     answer = await produce(client, 12, ("t", [(0, records), (1, wrong), (2, ONE)]))
     assert codes(answer) == {"t": {0: 0, 1: 87, 2: 0}}
     assert answer["t"][1].log_start_offset == 0
     assert await ends(client, "t", 0, 1, 2) == [count, 0, 1]
+    assert [on_the_loop for on_the_loop, _ in unpacked] == [False, False, True]
 
 
-def test_what_takes_long():
-    few = batch(*[b"x"] * (MANY_RECORDS - 1))
-    assert not takes_long(few)
-    assert takes_long(batch(*[b"x"] * MANY_RECORDS))
-    assert not takes_long(batch(b"x" * 1_000_000))
-    assert takes_long(batch(b"x" * module.MUCH))
-    assert not takes_long(batch(b"x" * 1_000_000, compression=Compression.ZSTD))
-    assert not takes_long(b"")
-    assert not takes_long(batch(b"x")[:60])
+async def test_others_are_served_while_bombs_are_unpacked(server):
+    """Each of them takes some hundred milliseconds. No virtual time here either."""
+    server.broker.create_topic("wide", 8, "a test")
+    busy, other = server.connect(), server.connect()
+    beats = 0
+    async with trio.open_nursery() as nursery:
+
+        async def wait_for_it():
+            bomb = packed(60 * 1024 * 1024)
+            assert set(
+                codes(await produce(busy, 12, ("wide", [(index, bomb) for index in range(8)])))["wide"].values()
+            ) == {0}
+            nursery.cancel_scope.cancel()
+
+        nursery.start_soon(wait_for_it)
+        while True:
+            assert (await other.call(heartbeat("g", 1, "m"), 4)).error_code == 25
+            beats += 1
+    assert beats > 20

@@ -6,6 +6,7 @@ import random
 import struct
 import tracemalloc
 import zlib
+from types import SimpleNamespace
 
 import cramjam
 import pytest
@@ -13,6 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.wire.foreign_records import codecs
+from wire import compression
 from wire.compression import GZIP, LZ4, MOST_UNPACKED, NONE, SNAPPY, ZSTD, compress, decompress
 from wire.errors import CorruptRecords, TooManyRecords
 
@@ -103,6 +105,30 @@ def test_as_much_as_is_allowed_and_no_byte_more(codec):
 
 
 @packing
+def test_as_much_as_is_asked_for_and_no_byte_more(codec):
+    packed = compress(codec, bytes(100_000))
+    assert len(decompress(codec, packed, 100_000)) == 100_000
+    with pytest.raises(TooManyRecords, match="more than 99999 bytes"):
+        decompress(codec, packed, 99_999)
+
+
+@pytest.mark.parametrize("codec", [GZIP, ZSTD])
+def test_a_bomb_is_not_unpacked_further_than_asked_for(codec):
+    bomb = compress(codec, bytes(MOST_UNPACKED))
+    tracemalloc.start()
+    try:
+        with pytest.raises(TooManyRecords):
+            decompress(codec, bomb, 100_000)
+        assert tracemalloc.get_traced_memory()[1] < 1_000_000
+    finally:
+        tracemalloc.stop()
+
+
+def test_what_is_not_packed_has_no_limit_here():
+    assert decompress(NONE, bytes(1000), 1) == bytes(1000)
+
+
+@packing
 def test_a_bomb_takes_little_more_memory_than_what_is_allowed(codec):
     bomb = compress(codec, bytes(3 * MOST_UNPACKED))
     tracemalloc.start()
@@ -127,6 +153,28 @@ def test_gzip_members_follow_each_other_and_rubbish_after_them_is_no_matter():
 def test_what_is_no_gzip(wrong):
     with pytest.raises(CorruptRecords):
         decompress(GZIP, wrong)
+
+
+def test_very_many_gzip_members_are_each_fed_little(monkeypatch):
+    """What follows a member is copied when it ends; with all of it each time, a megabyte would take minutes."""
+    fed = 0
+
+    class Counting:
+        def __init__(self, wbits):
+            self.inner = zlib.decompressobj(wbits)
+
+        def decompress(self, data, most):
+            nonlocal fed
+            fed += len(data)
+            return self.inner.decompress(data, most)
+
+        eof = property(lambda self: self.inner.eof)
+        unused_data = property(lambda self: self.inner.unused_data)
+
+    packed = gzip.compress(b"") * 5_000 + gzip.compress(b"one") + compress(GZIP, NOISE) + b"rubbish"
+    monkeypatch.setattr(compression, "zlib", SimpleNamespace(decompressobj=Counting, error=zlib.error))
+    assert decompress(GZIP, packed) == b"one" + NOISE
+    assert fed < 30 * len(packed)
 
 
 def test_gzip_members_share_what_is_allowed():
