@@ -56,14 +56,14 @@ class Model:
         self.log.keep_to_limits(now)
 
     def thin(self, start, count, every):
-        """Keep one record in `every`, as compaction would; a batch without any goes."""
+        """Keep one record in `every`, as compaction would; a batch without any that can be read goes."""
         old = self.batches[start : start + count]
-        if not old or old[0][0] < self.log.log_start_offset:  # compaction leaves a batch alone inside of which it begins
+        if not old:
             return
         new = []
         for base, _, records, _ in old:
             kept = [each for each in records if each.offset % every == 0]
-            if kept:
+            if kept and kept[-1].offset >= self.log.log_start_offset:
                 new.append([base, kept[-1].offset, kept, None])
         for each in new:
             highest = max(one.timestamp for one in each[2])
