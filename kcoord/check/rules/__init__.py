@@ -49,6 +49,7 @@ SUBJECTS: Final = (
     "retention_asked",
     "listing_offsets",
     "looking_up",
+    "fetching",
     "producing",
     "refused_records",
     "producer_ids",
