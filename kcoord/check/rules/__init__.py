@@ -54,6 +54,7 @@ SUBJECTS: Final = (
     "refused_records",
     "producer_ids",
     "deleting_records",
+    "leader_epochs",
 )
 """The modules, in the order in which reports have them."""
 
