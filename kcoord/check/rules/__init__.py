@@ -45,6 +45,8 @@ SUBJECTS: Final = (
     "deleting_topics",
     "growing_topics",
     "configs",
+    "altering_configs",
+    "altering_one_by_one",
     "retention",
     "retention_asked",
     "listing_offsets",
