@@ -93,7 +93,7 @@ async def fetch(call: Call, request: FetchRequest) -> FetchResponse:
     if request.session_epoch not in FULL_FETCH_EPOCHS:
         return FetchResponse(error_code=ErrorCode.FETCH_SESSION_ID_NOT_FOUND)
     if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
-        return _all_failed(call.context.version, request)
+        return await _all_failed(call.context.version, request)
     plan = await _read_request(call, request)
     least = min(request.min_bytes, plan.most)
     # The connection holds the request until it is answered, and that may take minutes.
@@ -180,9 +180,11 @@ async def _read(plan: Plan) -> Found:
     left = plan.most
     turns = Turns()
     for each in plan.wanted:
-        await turns.step()
+        room = min(each.limit, left)
+        # Many may be woken by the same records, and all of them will copy and send them.
+        await turns.step(1 + max(0, min(each.partition.bytes_from(each.offset), room)) // BYTES_AS_AN_ENTRY)
         # Only the first batch of all may be larger than what is allowed (KIP-74).
-        data, size = _read_one(each, min(each.limit, left), plan.aborted, at_least_one=not found.size)
+        data, size = _read_one(each, room, plan.aborted, at_least_one=not found.size)
         left = max(left - size, 0)
         found.size += size
         found.failed = found.failed or data.error_code != ErrorCode.NONE or data.diverging_epoch.epoch != NO_EPOCH
@@ -275,22 +277,19 @@ def _error(index: int, code: ErrorCode, aborted: Aborted) -> PartitionData:
     )
 
 
-def _all_failed(version: int, request: FetchRequest) -> FetchResponse:
+async def _all_failed(version: int, request: FetchRequest) -> FetchResponse:
     """Return the answer where the request itself cannot be: the error on top, and by name on each partition."""
     error = ErrorCode.UNKNOWN_SERVER_ERROR
     if version >= TOPIC_IDS_SINCE:
         return FetchResponse(error_code=error)
-    return FetchResponse(
-        error_code=error,
-        responses=[
-            FetchableTopicResponse(
-                topic=asked.topic,
-                topic_id=asked.topic_id,
-                partitions=[_error(each.partition, error, []) for each in asked.partitions],
-            )
-            for asked in request.topics
-        ],
-    )
+    turns = Turns()
+    answer = FetchResponse(error_code=error)
+    async for asked in turns.over(request.topics):
+        partitions = [_error(each.partition, error, []) async for each in turns.over(asked.partitions)]
+        answer.responses.append(
+            FetchableTopicResponse(topic=asked.topic, topic_id=asked.topic_id, partitions=partitions)
+        )
+    return answer
 
 
 # Waiting.

@@ -7,7 +7,7 @@ import pytest
 import trio
 from trio.testing import lockstep_stream_pair, wait_all_tasks_blocked
 
-from kcoord.apis.turns import A_TURN, Turns, portions
+from kcoord.apis.turns import A_TURN, portions
 from kcoord.net import connection
 from kcoord.notices import AnswerUnsendable, ConnectionClosed
 from tests.server.client import CLIENT_ID, Client, heartbeat, stable_member
@@ -152,30 +152,6 @@ async def test_a_fetch_of_very_many_partitions(autojump_clock, server):
     answer = await client.call(FetchRequest(topics=[FetchTopic(topic="t", partitions=partitions)], max_wait_ms=10), 12)
     assert [one.error_code for one in answer.responses[0].partitions] == [0, 0, 0, 3, 3, 3, 3]
     assert (await client.call(MetadataRequest(topics=[]), 9)).topics == []
-
-
-async def test_turns_are_given_after_so_many_steps(autojump_clock):
-    turns, others = Turns(), 0
-
-    async def another():
-        nonlocal others
-        while True:
-            others += 1
-            await trio.lowlevel.checkpoint()
-
-    async with trio.open_nursery() as nursery:
-        nursery.start_soon(another)
-        await trio.lowlevel.checkpoint()
-        await trio.lowlevel.checkpoint()
-        seen = others
-        for _ in range(A_TURN - 1):
-            await turns.step()
-        assert others == seen
-        # In one pass of the scheduler the order is drawn by lot: within two passes the other one ran.
-        for _ in range(A_TURN + 1):
-            await turns.step()
-        assert others > seen
-        nursery.cancel_scope.cancel()
 
 
 def test_portions_are_everything_in_order():
