@@ -52,6 +52,8 @@ SUBJECTS: Final = (
     "listing_offsets",
     "looking_up",
     "fetching",
+    "fetching_records",
+    "held_fetches",
     "producing",
     "refused_records",
     "producer_ids",

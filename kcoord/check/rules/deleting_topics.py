@@ -13,6 +13,8 @@ from wire.messages import DeleteTopicsRequest, DeleteTopicState
 METADATA_TOPIC: Final = "__cluster_metadata"
 BY_ID: Final = 6
 """The version from which on topics have ids."""
+ENOUGH: Final = 30_000
+"""Milliseconds that a broker has which is busy with the wishes of other rules."""
 Entry = tuple[str | None, UUID, ErrorCode]
 
 HANDLED: Final = "Apache Kafka ControllerApis.deleteTopics"
@@ -22,7 +24,7 @@ KIP_516: Final = f"KIP-516; {HANDLED}"
 OFFSETS: Final = "Apache Kafka OffsetMetadataManager.onPartitionsDeleted"
 
 
-def request(*topics: str | UUID | tuple[str | None, UUID], version: int = BY_ID, timeout_ms: int = 5_000) -> Any:
+def request(*topics: str | UUID | tuple[str | None, UUID], version: int = BY_ID, timeout_ms: int = ENOUGH) -> Any:
     """Name topics by their name, their id, or both; ids from version 6 on."""
     if version < BY_ID:
         return DeleteTopicsRequest(topic_names=[str(each) for each in topics], timeout_ms=timeout_ms)
@@ -35,7 +37,7 @@ def request(*topics: str | UUID | tuple[str | None, UUID], version: int = BY_ID,
     )
 
 
-async def delete(client: Client, *topics: Any, version: int = BY_ID, timeout_ms: int = 5_000) -> list[Entry]:
+async def delete(client: Client, *topics: Any, version: int = BY_ID, timeout_ms: int = ENOUGH) -> list[Entry]:
     """Delete topics; return names, ids and errors, in the order of the names, as Kafka shuffles them.
 
     Who is refused is told why from version 5 on.

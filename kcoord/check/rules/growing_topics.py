@@ -13,6 +13,8 @@ from wire.messages import CreatePartitionsAssignment, CreatePartitionsRequest, C
 
 DRY_FIRST: Final = (True, False)
 """Values of validate_only, the one that does no harm first."""
+ENOUGH: Final = 30_000
+"""Milliseconds that a broker has which is busy with the wishes of other rules."""
 NOBODY: Final = 0x7FFF_FFF7
 """The id of a broker that does not exist."""
 ILLEGAL: Final = ErrorCode.INVALID_REPLICA_ASSIGNMENT
@@ -33,7 +35,7 @@ async def ask(
     client: Client,
     *topics: CreatePartitionsTopic,
     version: int | None = None,
-    timeout_ms: int = 5_000,
+    timeout_ms: int = ENOUGH,
     validate_only: bool = False,
 ) -> list[tuple[str, ErrorCode]]:
     """Ask for partitions; return names and errors, sorted, as Kafka answers in the order of a hash table."""
