@@ -47,6 +47,8 @@ SUBJECTS: Final = (
     "configs",
     "altering_configs",
     "altering_one_by_one",
+    "cluster",
+    "paging_topics",
     "retention",
     "retention_asked",
     "listing_offsets",
