@@ -26,6 +26,7 @@ from kcoord.broker import Broker, Endpoint
 from kcoord.core.outcome import Context
 from kcoord.errors_in_place import answer_in_place_of, is_the_coordinators
 from kcoord.net.addresses import java_host
+from kcoord.net.unread import Unread
 from kcoord.notices import AnswerUnsendable, ApiVersionUsed, ConnectionClosed, HandlerFailed, RequestUnreadable
 from wire.codec import reader
 from wire.errors import Unsendable, Unsupported, WireError
@@ -41,8 +42,6 @@ LARGE = 256 * 1024
 """Bytes from which a request, or an answer, is large: what is done with it takes long enough to be felt by others."""
 HEAVY = 2_000
 """Entries of an answer from which it is written as a large one, whatever the size of its request."""
-MOST_UNREAD = 256 * 1024 * 1024
-"""Bytes of large answers that may wait, all together, for clients that do not read them."""
 KEPT_HEADER = 1_024
 """Bytes of a header, a client's name mostly, up to which it is kept to be known again."""
 
@@ -73,10 +72,6 @@ async def answer_unsupported(_call: Call, _request: None) -> ApiVersionsResponse
     return unsupported()
 
 
-class TooMuchUnread(Exception):
-    """So many bytes wait for clients that do not read that there is no room for this answer."""
-
-
 class Load:
     """What large requests and answers take of the server, all connections together."""
 
@@ -84,7 +79,7 @@ class Load:
 
     def __init__(self) -> None:
         self.one_at_a_time = trio.CapacityLimiter(1)
-        self.unread = 0
+        self.unread = Unread()
 
 
 class Connection:
@@ -137,8 +132,6 @@ class Connection:
             self.why = "the client broke it off"
         except CloseConnection as wish:
             self.why = wish.why
-        except TooMuchUnread:
-            self.why = "its answer had no room beside those that others do not read"
         except Exception as bug:  # noqa: BLE001 - nobody else's connection may suffer for a bug
             self.why = "a bug"
             trace = "".join(traceback.format_exception(bug))
@@ -172,7 +165,7 @@ class Connection:
             elif len(answer) < LARGE:
                 await stream.send_all(answer)
             else:
-                await self._send_large(answer)
+                await self._load.unread.send(stream, answer, self._moved, self.close)
             del answer
             self.requests += 1
             self.last_active = trio.current_time()
@@ -208,15 +201,8 @@ class Connection:
         limiter = self._load.one_at_a_time
         return await trio.to_thread.run_sync(work, *given, abandon_on_cancel=True, limiter=limiter)
 
-    async def _send_large(self, answer: bytes) -> None:
-        """Send a large answer. Raises TooMuchUnread where memory would fill up with what clients do not read."""
-        if self._load.unread and self._load.unread + len(answer) > MOST_UNREAD:
-            raise TooMuchUnread
-        self._load.unread += len(answer)
-        try:
-            await self._stream.send_all(answer)
-        finally:
-            self._load.unread -= len(answer)
+    def _moved(self) -> None:
+        self.last_active = trio.current_time()
 
     def _framed(self, correlation_id: int, request: Any, response: Any, version: int) -> bytes:
         """Put an answer into bytes, or what stands in for one that has none.

@@ -112,22 +112,21 @@ async def test_a_connection_that_waits_keeps_nothing_of_what_it_was_asked(autoju
     assert [one for one in kept if type(one) is MetadataRequest and one.topics is None] == []
 
 
-async def test_answers_that_nobody_reads_do_not_fill_the_memory(autojump_clock, server, monkeypatch):
+async def test_who_does_not_read_makes_room_for_who_asks_next(autojump_clock, server, monkeypatch):
     frame = request_frame(1, CLIENT_ID, DescribeGroupsRequest(groups=["g"] * 1000), 4)
     monkeypatch.setattr(connection, "LARGE", len(frame) + 1)
-    monkeypatch.setattr(connection, "MOST_UNREAD", 50_000)
+    server.running._connections._load.unread.most = 50_000
     clients = []
     for _ in range(5):
         ours, theirs = lockstep_stream_pair()
         server.nursery.start_soon(server.running.attach, theirs)
         await ours.send_all(frame)
-        await wait_all_tasks_blocked()
+        await trio.sleep(1)
         clients.append(Client(ours))
-    refused = [note for note in server.seen(ConnectionClosed) if "no room" in note.why]
-    assert 0 < len(refused) < 5
-    # Those that had room get all of it when they read, and then there is room again.
-    first = await clients[0].receive_frame()
-    assert len(first) > len(frame)
+    gone = [note.why for note in server.seen(ConnectionClosed)]
+    assert 0 < len(gone) < 5
+    assert set(gone) == {"it did not read its answer, and others needed the room"}
+    assert len(await clients[-1].receive_frame()) > len(frame)
     assert (await server.connect().call(heartbeat("g", 1, "nobody"), 4)).error_code == 25
     for client in clients:
         await trio.aclose_forcefully(client.stream)
