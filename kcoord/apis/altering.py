@@ -78,7 +78,8 @@ async def alter(call: Call, wishes: Sequence[Wish], *, validate_only: bool) -> l
                 refusals[index] = ResourceRefused(ErrorCode.UNKNOWN_SERVER_ERROR, "")
             else:
                 refusals[index] = await changed(call, turns, wish, validate_only=validate_only)
-    return [answer_to(wish, refusal) for wish, refusal in zip(wishes, refusals, strict=True)]
+    pairs = zip(wishes, refusals, strict=True)
+    return [answer_to(wish, refusal) async for wish, refusal in turns.over(pairs)]
 
 
 async def refusal_of(call: Call, turns: Turns, wish: Wish, times: int) -> ResourceRefused | None:
@@ -157,7 +158,7 @@ async def changed(call: Call, turns: Turns, wish: Wish, *, validate_only: bool) 
         if wish.resource_type == ResourceType.TOPIC:
             await change_topic(call, turns, wish, validate_only=validate_only)
         elif wish.resource_type != ResourceType.BROKER:
-            check_nothing(wish)
+            await check_nothing(turns, wish)
     except InvalidSetting as wrong:
         return ResourceRefused(ErrorCode.INVALID_CONFIG, str(wrong))
     except ResourceRefused as refusal:
@@ -202,11 +203,11 @@ def apply(settings: dict[str, str], change: Change) -> None:
     settings[change.key] = how(settings.get(change.key, setting.default), change.value)
 
 
-def check_nothing(wish: Wish) -> None:
+async def check_nothing(turns: Turns, wish: Wish) -> None:
     """Raise ResourceRefused if settings shall be set of what has none."""
     if not wish.name:
         raise ResourceRefused(ErrorCode.INVALID_REQUEST, "the resource has no name")
-    for each in wish.changes:
+    async for each in turns.over(wish.changes):
         if each.operation != Operation.DELETE:
             groups = wish.resource_type == ResourceType.GROUP
             code = ErrorCode.INVALID_CONFIG if groups else ErrorCode.INVALID_REQUEST

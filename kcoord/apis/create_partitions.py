@@ -39,15 +39,17 @@ async def create_partitions(call: Call, request: CreatePartitionsRequest) -> Cre
         named[asked.name] += 1
     results = [
         refused(name, TopicRefused("the topic is named more than once", ErrorCode.INVALID_REQUEST))
-        for name, times in named.items()
+        async for name, times in turns.over(named.items())
         if times > 1
     ]
-    wished = [asked for asked in request.topics if named[asked.name] == 1]
+    wished = [asked async for asked in turns.over(request.topics) if named[asked.name] == 1]
     try:
         if wished:
             await check_request(call, turns, wished, request)
     except TopicRefused as refusal:
-        return CreatePartitionsResponse(results=[refused(asked.name, refusal) for asked in request.topics])
+        return CreatePartitionsResponse(
+            results=[refused(asked.name, refusal) async for asked in turns.over(request.topics)]
+        )
     for asked in wished:
         await turns.step()
         try:

@@ -55,12 +55,14 @@ async def create_topics(call: Call, request: CreateTopicsRequest) -> CreateTopic
     for topic in request.topics:
         await turns.step()
         named[topic.name] += 1
-    wished = [topic for topic in request.topics if named[topic.name] == 1 and topic.name != METADATA_TOPIC]
+    wished = [
+        topic async for topic in turns.over(request.topics) if named[topic.name] == 1 and topic.name != METADATA_TOPIC
+    ]
     try:
         results = await create(call, turns, wished, request) if wished else []
     except TopicRefused as refusal:
-        return CreateTopicsResponse(topics=[refused(topic.name, refusal) for topic in request.topics])
-    for name, times in named.items():
+        return CreateTopicsResponse(topics=[refused(topic.name, refusal) async for topic in turns.over(request.topics)])
+    async for name, times in turns.over(named.items()):
         if times > 1:
             twice = TopicRefused(f"topic {name[:LONGEST_NAME]} is named {times} times", ErrorCode.INVALID_REQUEST)
             results.append(refused(name, twice))
@@ -81,7 +83,9 @@ async def create(
     if request.timeout_ms <= 0:
         raise TopicRefused("", ErrorCode.REQUEST_TIMED_OUT)
     broker = call.broker
-    asked_for = sum(max(0, number_asked_for(topic, broker.config.num_partitions)) for topic in wished)
+    asked_for = 0
+    async for topic in turns.over(wished):
+        asked_for += max(0, number_asked_for(topic, broker.config.num_partitions))
     if asked_for > MOST_PARTITIONS:
         raise TopicRefused(
             f"{asked_for} partitions are too many for one request: at most {MOST_PARTITIONS} are allowed",
@@ -131,7 +135,7 @@ async def plan(call: Call, turns: Turns, topic: CreatableTopic, planned: Catalog
     except InvalidSetting as wrong:
         raise TopicRefused(str(wrong), ErrorCode.INVALID_CONFIG) from None
     if topic.assignments:
-        check_assignments(topic, broker.node_id)
+        await check_assignments(turns, topic, broker.node_id)
     else:
         check_numbers(topic)
     # One partition is enough for a plan, which is only asked what is in it already.
@@ -179,7 +183,7 @@ def settings_planned(planned: Catalog, result: CreatableTopicResult) -> Mapping[
     return topic.settings
 
 
-def check_assignments(topic: CreatableTopic, node_id: int) -> None:
+async def check_assignments(turns: Turns, topic: CreatableTopic, node_id: int) -> None:
     """Raise TopicRefused if partitions are given one by one and not all of them, or not to this broker alone.
 
     INVALID_REQUEST where numbers are given as well, INVALID_REPLICA_ASSIGNMENT otherwise.
@@ -189,18 +193,18 @@ def check_assignments(topic: CreatableTopic, node_id: int) -> None:
             "partitions that are assigned one by one need -1 for the number of partitions and of replicas",
             ErrorCode.INVALID_REQUEST,
         )
-    why = wrong_with(topic.assignments, node_id)
+    why = await wrong_with(turns, topic.assignments, node_id)
     if why is not None:
         raise TopicRefused(why, ErrorCode.INVALID_REPLICA_ASSIGNMENT)
 
 
-def wrong_with(assignments: Iterable[CreatableReplicaAssignment], node_id: int) -> str | None:
+async def wrong_with(turns: Turns, assignments: Iterable[CreatableReplicaAssignment], node_id: int) -> str | None:
     """Return what is wrong with the assignments, or None.
 
     With one broker there is one right list of brokers, so two partitions cannot differ in how many they have.
     """
     found: set[int] = set()
-    for each in assignments:
+    async for each in turns.over(assignments):
         partition = each.partition_index
         if partition in found:
             return f"partition {partition} is assigned more than once"

@@ -46,10 +46,10 @@ async def delete_topics(call: Call, request: DeleteTopicsRequest) -> DeleteTopic
     if not broker.config.delete_topic_enable:
         known = version >= DELETION_DISABLED_SINCE
         error = ErrorCode.TOPIC_DELETION_DISABLED if known else ErrorCode.INVALID_REQUEST
-        return DeleteTopicsResponse(responses=all_refused(version, request, error))
+        return DeleteTopicsResponse(responses=await all_refused(turns, version, request, error))
     asked = await sorted_out(turns, version, request)
     if request.timeout_ms <= 0 and (any(asked.names.values()) or any(asked.ids.values())):
-        return DeleteTopicsResponse(responses=all_refused(version, request, ErrorCode.REQUEST_TIMED_OUT))
+        return DeleteTopicsResponse(responses=await all_refused(turns, version, request, ErrorCode.REQUEST_TIMED_OUT))
     answer = asked.refused
     found: dict[UUID, Topic] = {}
     for topic_id, once in asked.ids.items():
@@ -118,14 +118,16 @@ def refused(name: str | None, topic_id: UUID, error: ErrorCode, why: str | None)
     return DeletableTopicResult(name=name, topic_id=topic_id, error_code=error, error_message=why)
 
 
-def all_refused(version: int, request: DeleteTopicsRequest, error: ErrorCode) -> list[DeletableTopicResult]:
+async def all_refused(
+    turns: Turns, version: int, request: DeleteTopicsRequest, error: ErrorCode
+) -> list[DeletableTopicResult]:
     """Return the same error on each entry of the request, as it was sent."""
     pairs: Iterable[tuple[str | None, UUID]] = (
-        [(name, NO_ID) for name in request.topic_names]
+        ((name, NO_ID) for name in request.topic_names)
         if version < BY_ID_SINCE
-        else [(topic.name, topic.topic_id) for topic in request.topics]
+        else ((topic.name, topic.topic_id) for topic in request.topics)
     )
-    return [refused(name, topic_id, error, NO_MESSAGE) for name, topic_id in pairs]
+    return [refused(name, topic_id, error, NO_MESSAGE) async for name, topic_id in turns.over(pairs)]
 
 
 API = Api(request=DeleteTopicsRequest, versions="1-6", handle=delete_topics)

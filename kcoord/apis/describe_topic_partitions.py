@@ -36,7 +36,7 @@ async def describe_topic_partitions(
         named[asked.name] = True
     error = invalid(cursor, named)
     if error is not ErrorCode.NONE:
-        return refused(request, error)
+        return await refused(turns, request, error)
     first, start = ("", 0) if cursor is None else (cursor.topic_name, cursor.partition_index)
     names = await in_order(turns, list(named) or [topic.name for topic in call.broker.catalog], first)
     room = max(1, min(MOST_PARTITIONS, request.response_partition_limit))
@@ -86,10 +86,15 @@ def invalid(cursor: Cursor | None, named: dict[str, bool]) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def refused(request: DescribeTopicPartitionsRequest, error: ErrorCode) -> DescribeTopicPartitionsResponse:
+async def refused(
+    turns: Turns, request: DescribeTopicPartitionsRequest, error: ErrorCode
+) -> DescribeTopicPartitionsResponse:
     """Return the answer to a request that makes no sense."""
     return DescribeTopicPartitionsResponse(
-        topics=[DescribeTopicPartitionsResponseTopic(name=topic.name, error_code=error) for topic in request.topics]
+        topics=[
+            DescribeTopicPartitionsResponseTopic(name=topic.name, error_code=error)
+            async for topic in turns.over(request.topics)
+        ]
     )
 
 

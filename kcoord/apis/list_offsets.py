@@ -44,10 +44,14 @@ async def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsRe
     """
     if request.isolation_level not in (READ_UNCOMMITTED, READ_COMMITTED):
         return await _all_failed(request)
-    times = Counter((topic.name, each.partition_index) for topic in request.topics for each in topic.partitions)
+    turns = Turns()
+    times: Counter[tuple[str, int]] = Counter()
+    for topic in request.topics:
+        await turns.step()
+        async for each in turns.over(topic.partitions):
+            times[topic.name, each.partition_index] += 1
     topics: dict[str, ListOffsetsTopicResponse] = {}
     refused: set[tuple[str, int]] = set()
-    turns = Turns()
     for topic in request.topics:
         await turns.step()
         for each in topic.partitions:

@@ -38,9 +38,10 @@ NO_ID = UUID(int=0)
 async def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
     """Answer for all topics, for those named, or for those whose ids are given."""
     version, broker = call.context.version, call.broker
-    error = invalid(version, request)
+    turns = Turns()
+    error = await invalid(turns, version, request)
     if error is not ErrorCode.NONE:
-        return refused(request, error)
+        return await refused(turns, request, error)
     response = MetadataResponse(
         brokers=[
             MetadataResponseBroker(
@@ -52,7 +53,7 @@ async def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
         topics=await topics(call, request),
     )
     if request.include_topic_authorized_operations:
-        for topic in response.topics:
+        async for topic in turns.over(response.topics):
             if topic.error_code != ErrorCode.UNKNOWN_TOPIC_ID:
                 topic.topic_authorized_operations = TOPIC_OPERATIONS_ALLOWED
     if version in CLUSTER_OPERATIONS and request.include_cluster_authorized_operations:
@@ -60,25 +61,25 @@ async def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
     return response
 
 
-def invalid(version: int, request: MetadataRequest) -> ErrorCode:
+async def invalid(turns: Turns, version: int, request: MetadataRequest) -> ErrorCode:
     """Return the error of a request that asks for a topic in a way its version does not have, or NONE.
 
     From version 12 on a topic may go without a name if it has an id; without both, Apache Kafka stumbles.
     """
-    asked = request.topics or []
-    if version in TOPIC_ID_FIELD and any(topic.name is None or topic.topic_id != NO_ID for topic in asked):
-        return ErrorCode.INVALID_REQUEST
-    if any(topic.name is None and topic.topic_id == NO_ID for topic in asked):
-        return ErrorCode.UNKNOWN_SERVER_ERROR
+    async for topic in turns.over(request.topics or ()):
+        if version in TOPIC_ID_FIELD and (topic.name is None or topic.topic_id != NO_ID):
+            return ErrorCode.INVALID_REQUEST
+        if topic.name is None and topic.topic_id == NO_ID:
+            return ErrorCode.UNKNOWN_SERVER_ERROR
     return ErrorCode.NONE
 
 
-def refused(request: MetadataRequest, error: ErrorCode) -> MetadataResponse:
+async def refused(turns: Turns, request: MetadataRequest, error: ErrorCode) -> MetadataResponse:
     """Return the answer to a request that makes no sense: the error on each topic, and nobody else named."""
     return MetadataResponse(
         topics=[
             MetadataResponseTopic(name=topic.name or "", topic_id=topic.topic_id, error_code=error)
-            for topic in request.topics or []
+            async for topic in turns.over(request.topics or ())
         ],
         error_code=error,
     )
@@ -93,18 +94,22 @@ async def topics(call: Call, request: MetadataRequest) -> list[MetadataResponseT
     if request.topics is None or (version < NULL_MEANS_ALL_SINCE and not request.topics):
         # Topics come and go between turns; the answer is about those that there are now.
         return [await described(call, turns, topic) for topic in tuple(catalog)]
-    ids = dict.fromkeys(topic.topic_id for topic in request.topics if topic.topic_id != NO_ID)
+    ids: dict[UUID, None] = {}
+    names: dict[str, None] = {}
+    async for asked in turns.over(request.topics):
+        if asked.topic_id != NO_ID:
+            ids[asked.topic_id] = None
+        names[asked.name or ""] = None
     if ids:
-        found = [(topic_id, catalog.by_id(topic_id)) for topic_id in ids]
         return [
             MetadataResponseTopic(name=None, topic_id=topic_id, error_code=ErrorCode.UNKNOWN_TOPIC_ID)
-            if topic is None
-            else await described(call, turns, topic)
-            for topic_id, topic in found
+            if (known := catalog.by_id(topic_id)) is None
+            else await described(call, turns, known)
+            async for topic_id in turns.over(ids)
         ]
     may_create = call.broker.config.auto_create_topics_enable and request.allow_auto_topic_creation
     answer: list[MetadataResponseTopic] = []
-    for name in dict.fromkeys(topic.name or "" for topic in request.topics):
+    for name in names:
         await turns.step()
         topic = catalog.by_name(name)
         answer.append(missing(call, name, may_create) if topic is None else await described(call, turns, topic))

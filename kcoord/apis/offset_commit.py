@@ -50,10 +50,9 @@ async def offset_commit(call: Call, request: OffsetCommitRequest) -> OffsetCommi
         topic = catalog.by_id(asked.topic_id) if by_id else catalog.by_name(asked.name)
         if topic is None:
             unknown = ErrorCode.UNKNOWN_TOPIC_ID if by_id else ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
-            answer.topic(asked.name, asked.topic_id).extend(
-                OffsetCommitResponsePartition(partition_index=each.partition_index, error_code=unknown)
-                for each in asked.partitions
-            )
+            entry = answer.topic(asked.name, asked.topic_id)
+            async for each in turns.over(asked.partitions):
+                entry.append(OffsetCommitResponsePartition(partition_index=each.partition_index, error_code=unknown))
             continue
         part = OffsetCommitRequestTopic(name=topic.name)
         for each in asked.partitions:
