@@ -15,6 +15,8 @@ from kcoord.check.rules import all_rules
 from kcoord.cli import main
 from tests.server.client import GIVE_UP
 from tests.server.test_command_line import command, environment, run, running
+from wire.header import read_response, request_frame
+from wire.messages import ListGroupsRequest, ListGroupsResponse
 
 
 @pytest.fixture(scope="module")
@@ -185,6 +187,16 @@ def test_a_rule_of_the_package_in_a_process_of_its_own(broker):
     assert ": 2 kept, 0 broken, 0 not applicable\n" in ended.stdout
 
 
+def groups(broker: str) -> list[str]:
+    """The groups that the broker has now."""
+    host, _, port = broker.rpartition(":")
+    with socket.create_connection((host, int(port)), GIVE_UP) as connection:
+        connection.sendall(request_frame(1, "test", ListGroupsRequest(), 5))
+        with connection.makefile("rb") as answers:
+            payload = answers.read(int.from_bytes(answers.read(4), "big"))
+    return [group.group_id for group in read_response(payload, ListGroupsResponse, 5)[1].groups]
+
+
 def test_an_interrupt(broker):
     with subprocess.Popen(
         command("check", broker, "--only", "H14"),
@@ -193,7 +205,10 @@ def test_an_interrupt(broker):
         stderr=subprocess.PIPE,
         text=True,
     ) as process:
-        time.sleep(4)
+        # A member has come: the rule runs, and goes on for many seconds.
+        while not groups(broker):
+            assert process.poll() is None
+            time.sleep(0.1)
         process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=GIVE_UP)
     assert (process.returncode, out) == (128 + signal.SIGINT, "")
