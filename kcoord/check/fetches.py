@@ -156,7 +156,7 @@ class Log:
         least: int = 1,
         most: int = MOST,
         isolation: int = 0,
-        **each: int,
+        **each: Any,
     ) -> FetchRequest:
         """Return a fetch of (partition, offset, limit)."""
         topic = self.called(version)

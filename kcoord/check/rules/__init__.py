@@ -51,6 +51,7 @@ SUBJECTS: Final = (
     "paging_topics",
     "retention",
     "retention_asked",
+    "offsets_topic",
     "listing_offsets",
     "looking_up",
     "fetching",
