@@ -49,6 +49,7 @@ class Member:
         self.id, self.generation, self.leader = answer.member_id, answer.generation_id, answer.leader
         self.protocol_name = answer.protocol_name
         self.listed = tuple(one.member_id for one in answer.members)
+        self.client.names.begun.add(self.group)
         return answer
 
     @property

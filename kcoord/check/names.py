@@ -1,12 +1,15 @@
 """The names that rules use at a broker which is not theirs: topics that were made for them, and names of their own."""
 
 from dataclasses import dataclass, field
+from typing import Final
 from uuid import uuid4
 
 from kcoord.check.outcome import NotApplicable
 
 SHARED = {"t": 3, "u": 3, "wide": 1000}
 """The topics that rules share, and how many partitions each has. Nobody writes records to them."""
+INITIAL_DELAY: Final = 3.0
+"""Seconds that a new group waits for members at Kafka's default. In that time several can join one after the other."""
 
 
 @dataclass
@@ -15,6 +18,9 @@ class Names:
 
     `prefix` begins all of them. `shared` are the names of the shared topics; what it lacks was not made, and `lacking`
     says why. `groups` and `topics` remember every name that was given out, in order, for whoever cleans up.
+
+    `initial_delay` is how many seconds a new group waits for members there, and `begun` are those groups of which a
+    member was told a generation.
     """
 
     prefix: str = ""
@@ -22,6 +28,8 @@ class Names:
     lacking: str = "the shared topics were not made"
     groups: list[str] = field(default_factory=list)
     topics: list[str] = field(default_factory=list)
+    initial_delay: float = INITIAL_DELAY
+    begun: set[str] = field(default_factory=set)
 
     @property
     def t(self) -> str:
@@ -47,6 +55,17 @@ class Names:
         """Return a group id that nobody has used."""
         self.groups.append(f"{self.prefix}{stem}-{uuid4()}")
         return self.groups[-1]
+
+    def let_wait(self, group: str) -> None:
+        """Say that a group, if it is new, is to wait until several have joined one after the other.
+
+        Raises NotApplicable if the broker's initial delay is too short for that.
+        """
+        if group not in self.begun and self.initial_delay < INITIAL_DELAY:
+            raise NotApplicable(
+                f"a new group waits for members for {self.initial_delay:g} s at this broker, "
+                f"and would have to for {INITIAL_DELAY:g} s, so that several can join"
+            )
 
     def topic(self, stem: str = "new") -> str:
         """Return a topic's name that nobody has used; if a topic of that name is made, it is removed in the end."""

@@ -97,8 +97,12 @@ async def beating(world: World, *members: Member, every: float = 1.0) -> AsyncIt
 
 
 async def start_in_order(*members: Member, version: int | None = None) -> None:
-    """Send each one's JoinGroup once the one before is held, so that the first leads a new group."""
+    """Send each one's JoinGroup once the one before is held, so that the first leads a new group.
+
+    Raises NotApplicable if a new group does not wait for that at this broker.
+    """
     for member in members:
+        member.client.names.let_wait(member.group)
         call = await member.start_join(version=version)
         assert await call.parked()
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 import trio
 
-from kcoord.check.names import SHARED, Names
+from kcoord.check.names import INITIAL_DELAY, SHARED, Names
 from kcoord.check.outcome import CannotRun, NotApplicable
 from kcoord.check.probe import Client, Closed, Offers, offered
 from kcoord.check.world import Opener
@@ -35,8 +35,9 @@ SOON: Final = 30.0
 """Seconds in which a broker must be ready to coordinate, and have made topics."""
 BROKER: Final = 4
 """The type of a resource with settings that is a broker (Apache Kafka ConfigResource.Type)."""
+_INITIAL_DELAY: Final = "group.initial.rebalance.delay.ms"
 ASSUMED: Final = {
-    "group.initial.rebalance.delay.ms": "3000",
+    _INITIAL_DELAY: "3000",
     "group.min.session.timeout.ms": "6000",
     "group.max.session.timeout.ms": "1800000",
     "group.max.size": "2147483647",
@@ -76,7 +77,13 @@ class Target:
 
     def names(self) -> Names:
         """Return the names for one run of one rule."""
-        return Names(self.prefix, self.shared, self.lacking)
+        return Names(self.prefix, self.shared, self.lacking, initial_delay=self.initial_delay)
+
+    @property
+    def initial_delay(self) -> float:
+        """How many seconds a new group waits for members, at Kafka's default if that is not told."""
+        told = None if self.settings is None else self.settings.get(_INITIAL_DELAY)
+        return int(told) / 1000 if told is not None and told.isdecimal() else INITIAL_DELAY
 
     def without(self, rule_settings: Mapping[str, str]) -> str:
         """Return why rules that need these settings do not apply; empty if they do.

@@ -61,6 +61,15 @@ class World:
         """Return a group id that nobody has used; the group is removed in the end."""
         return self.names.group(stem)
 
+    def waiting_group(self) -> str:
+        """Return such a group id, for a group that is to wait for more members when its first one joins.
+
+        Raises NotApplicable if the broker does not let it wait long enough.
+        """
+        group = self.group()
+        self.names.let_wait(group)
+        return group
+
     def topic(self, stem: str = "new") -> str:
         """Return a topic's name that nobody has used; if the topic is made, it is removed in the end."""
         return self.names.topic(stem)
@@ -128,8 +137,11 @@ class World:
     ) -> list[Member]:
         """So many members (static where an instance id is given) in CompletingRebalance, the leader first.
 
-        They come together in the initial rebalance, so the generation is 1.
+        They come together in the initial rebalance, so the generation is 1. Raises NotApplicable if there are several,
+        and a new group does not wait for them at this broker.
         """
+        if len(instances) > 1:
+            self.names.let_wait(group)
         members = [await self.member(group, instance=instance, **what) for instance in instances]
         for member in members:
             await member.start_join(version=version)
@@ -153,7 +165,11 @@ class World:
         return first, second
 
     async def static2(self, group: str, **what: Any) -> tuple[Member, Member]:
-        """STATIC2: static members, the leader first. Their instance ids are i1 (leader) and i2."""
+        """STATIC2: static members, the leader first. Their instance ids are i1 (leader) and i2.
+
+        Raises NotApplicable as `completing` does.
+        """
+        self.names.let_wait(group)
         leader = await self.member(group, instance="i1", **what)
         # A broker with several threads may read two connections in any order.
         assert await (await leader.start_join()).parked()

@@ -81,7 +81,7 @@ async def d22(world: World) -> None:
     cost=11.1,
 )
 async def d23(world: World) -> None:
-    group = world.group()
+    group = world.waiting_group()
     first, second = await world.member(group, rebalance=4_000), await world.member(group, rebalance=7_000)
     for member in (first, second):
         await member.start_join()

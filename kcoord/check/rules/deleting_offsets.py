@@ -157,7 +157,7 @@ async def l4(world: World) -> None:
 
 async def two_who_read(world: World, *topics: str) -> list[Member]:
     """Members of one group in CompletingRebalance, each of which reads one of the topics."""
-    group = world.group()
+    group = world.waiting_group()
     members = [await world.member(group, protocols=[("range", sub(topic))]) for topic in topics]
     for member in members:
         await member.start_join()
@@ -260,7 +260,7 @@ async def l10(world: World) -> None:
     versions="0",
 )
 async def l13(world: World) -> None:
-    member = await world.member(world.group())
+    member = await world.member(world.waiting_group())
     call = await member.start_join()
     assert await call.parked()
     client = await world.client()

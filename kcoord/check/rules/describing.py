@@ -272,7 +272,7 @@ async def m12b(world: World) -> None:
     versions="4-6",
 )
 async def m13(world: World) -> None:
-    member = await world.member(world.group(), instance="i1")
+    member = await world.member(world.waiting_group(), instance="i1")
     call = await member.start_join()
     assert await call.parked()
     described = await (await world.client()).describe(member.group)

@@ -415,7 +415,7 @@ async def h19b(world: World) -> None:
     cost=13.7,
 )
 async def h20(world: World) -> None:
-    group = world.group()
+    group = world.waiting_group()
     short = await world.member(group, session=6_000)
     long = await world.member(group, session=30_000)
     for member in (short, long):

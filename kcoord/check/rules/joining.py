@@ -61,7 +61,9 @@ async def c1(world: World) -> None:
     cost=3.4,
 )
 async def c2(world: World) -> None:
-    members = {version: await world.member(world.group()) for version in world.offered(JoinGroupRequest, range(4, 10))}
+    members = {
+        version: await world.member(world.waiting_group()) for version in world.offered(JoinGroupRequest, range(4, 10))
+    }
     for version, member in members.items():
         await member.start_join(version=version)
     for member in members.values():
@@ -87,7 +89,9 @@ async def c2(world: World) -> None:
     cost=3.4,
 )
 async def c3(world: World) -> None:
-    members = {version: await world.member(world.group()) for version in world.offered(JoinGroupRequest, range(4))}
+    members = {
+        version: await world.member(world.waiting_group()) for version in world.offered(JoinGroupRequest, range(4))
+    }
     calls = [await member.start_join(version=version) for version, member in members.items()]
     for call in calls:
         assert await call.parked()
@@ -292,6 +296,7 @@ async def c29(world: World) -> None:
     source=f"{COMPLETED}: the deadline for SyncGroup is the rebalance timeout; GroupMetadataManager.expirePendingSync",
     versions="1-9",
     cost=6.1,
+    settings={"group.initial.rebalance.delay.ms": 3000},
     each={"rebalance": (0, -1, -(2**31))},
 )
 async def c30(world: World, rebalance: int) -> None:

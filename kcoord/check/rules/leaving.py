@@ -339,6 +339,7 @@ async def i11(world: World) -> None:
     source=f"{HANDLED}; GroupMetadataManager.maybeCompleteJoinPhase: not in the initial rebalance",
     versions="0-5",
     cost=6.1,
+    settings={"group.initial.rebalance.delay.ms": 3000},
 )
 async def i24(world: World) -> None:
     group = world.group()
@@ -366,6 +367,7 @@ async def i24(world: World) -> None:
     source=f"{HANDLED}; GroupMetadataManager.tryCompleteInitialRebalanceElseSchedule",
     versions="0-5",
     cost=7.1,
+    settings={"group.initial.rebalance.delay.ms": 3000},
 )
 async def i24b(world: World) -> None:
     group = world.group()

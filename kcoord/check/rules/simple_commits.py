@@ -234,7 +234,7 @@ async def simple_commits_2(world: World, version: int) -> None:
     cost=3.1,
 )
 async def simple_commits_3(world: World) -> None:
-    client, group = await world.client(), world.group()
+    client, group = await world.client(), world.waiting_group()
     member = await world.member(group)
     call = await member.start_join()
     assert await call.parked()

@@ -51,7 +51,7 @@ async def e1(world: World) -> None:
     settings=LIMIT,
 )
 async def e2(world: World) -> None:
-    group = world.group()
+    group = world.waiting_group()
     clients = [await world.client() for _ in range(3)]
     answers = [await (await client.join(group)).answer() for client in clients]
     assert {answer.error_code for answer in answers} == {ErrorCode.MEMBER_ID_REQUIRED}

@@ -92,3 +92,8 @@ async def takes_the_empty_group(world):
     group = await world.take_group("")
     client = await world.client()
     assert await client.commit(group, {(world.t, 0): 5}) == {(world.t, 0): ErrorCode.NONE}
+
+
+async def two_members(world):
+    leader, follower = await world.stable2(world.group())
+    assert await leader.heartbeat() is await follower.heartbeat() is ErrorCode.NONE
