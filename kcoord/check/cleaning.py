@@ -6,6 +6,7 @@ from typing import Final
 import trio
 
 from kcoord.check.probe import Client, offered
+from kcoord.check.result import counted
 from kcoord.check.target import ANSWERS, CLIENT, Target, ask
 from wire.errors import ErrorCode
 from wire.messages import (
@@ -53,7 +54,7 @@ async def clean(target: Target, groups: Sequence[str], topics: Sequence[str]) ->
                 else:
                     if stay:
                         reasons = ", ".join(sorted(set(stay.values())))
-                        left.append(f"{len(stay)} {what} could not be removed: {reasons}")
+                        left.append(f"{counted(len(stay), what)} could not be removed: {reasons}")
         finally:
             await trio.aclose_forcefully(client.stream)
     if scope.cancelled_caught:

@@ -98,6 +98,11 @@ class Report:
         return sum(result.verdict is verdict for result in self.results)
 
 
+def counted(count: int, things: str) -> str:
+    """Return "1 rule", "2 rules": a number and a noun, which is given as for several."""
+    return f"{count} {things.removesuffix('s') if count == 1 else things}"
+
+
 @dataclass
 class Progress:
     """How far a run is, for whoever shows it."""

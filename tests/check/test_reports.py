@@ -3,6 +3,7 @@
 import io
 import json
 import re
+from dataclasses import replace
 from html.parser import HTMLParser
 from xml.etree import ElementTree as ET
 
@@ -202,3 +203,12 @@ def test_of_a_long_transcript_the_table_has_the_end():
     assert "event 4\n" not in text
     assert "event 5\n" in text
     assert "... 5 lines" in text
+
+
+def test_one_rule_is_no_rules():
+    alone = replace(REPORT, results=REPORT.results[:1])
+    file = io.StringIO()
+    print_table(alone, file)
+    assert "\n1 rule in 12.5 s: " in file.getvalue()
+    assert "<p>1 rule, checked by" in as_html(alone)
+    assert "<p>5 rules, checked by" in as_html(REPORT)

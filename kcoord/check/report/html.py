@@ -7,7 +7,7 @@ from string import Template
 from typing import Final
 
 from kcoord.check.failure import Failure
-from kcoord.check.result import CaseResult, Report, RuleResult, Run, Verdict
+from kcoord.check.result import CaseResult, Report, RuleResult, Run, Verdict, counted
 
 _CLASSES: Final = {Verdict.KEPT: "kept", Verdict.BROKEN: "broken", Verdict.NOT_APPLICABLE: "na"}
 
@@ -20,7 +20,7 @@ def as_html(report: Report) -> str:
         began=began,
         seconds=f"{report.seconds:.1f}",
         version=escape(report.version),
-        count=len(report.results),
+        rules=counted(len(report.results), "rules"),
         boxes="".join(_boxes(report)),
         apis="".join(_apis(report)),
         notes="".join(f'<p class="note">{escape(note)}</p>\n' for note in report.notes),
@@ -122,7 +122,7 @@ pre.failure { color: var(--broken); }
 </head>
 <body>
 <h1>How $address keeps the protocol</h1>
-<p>$count rules, checked by kcoord $version on $began in $seconds s.</p>
+<p>$rules, checked by kcoord $version on $began in $seconds s.</p>
 $notes<form>
 $boxes<select name="api" aria-label="API"><option value="">every API</option>$apis</select>
 <input type="search" name="text" placeholder="id or words" aria-label="id or words">

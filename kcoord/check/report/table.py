@@ -7,7 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from kcoord.check.result import Report, RuleResult, Verdict
+from kcoord.check.result import Report, RuleResult, Verdict, counted
 
 LINES_OF_TRANSCRIPT = 40
 """Lines of the end of a transcript that are shown of each broken rule; all of them are in the other reports."""
@@ -77,7 +77,7 @@ def _print_not_applicable(console: Console, report: Report) -> None:
 
 def _sum(report: Report) -> str:
     parts = [f"{report.count(verdict)} {verdict.value}" for verdict in Verdict]
-    return f"{len(report.results)} rules in {report.seconds:.1f} s: {', '.join(parts)}"
+    return f"{counted(len(report.results), 'rules')} in {report.seconds:.1f} s: {', '.join(parts)}"
 
 
 def _text(text: str, style: str = "") -> Text:
