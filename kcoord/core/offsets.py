@@ -37,16 +37,24 @@ NO_OFFSET = -1
 NO_EPOCH = -1
 NO_RETENTION = -1
 NO_EXPIRY = -1
+BATCH_BYTES = 61
+"""What a batch has beside its records."""
+RECORD_BYTES = 12 + 24 + 14
+"""What a record of a committed offset has beside the texts: its key, its value (8 bytes more with an expiry, 2 more for
+longer texts), and what frames them."""
 
 
 def offset_commit(step: Step, token: object, context: Context, request: OffsetCommitRequest) -> None:
-    """Store offsets, all that are accepted as one batch.
+    """Store offsets, all that are accepted as one batch, so there is a limit to how many they may be.
 
     A group-level error stands on every partition, for the answer has no other place. A session is restarted even
-    when then every partition's metadata is too long.
+    when then every partition's metadata is too long, or nothing is stored because it is too much (where the
+    append of the records fails in Kafka, `CoordinatorOperationExceptionHelper`).
     """
     group = step.tables.groups.get(request.group_id)
     error = check_commit(step, group, context, request)
+    if error is ErrorCode.NONE and stored_bytes(request) > step.tables.settings.message_max_bytes:
+        error = ErrorCode.UNKNOWN_SERVER_ERROR
     topics = [
         OffsetCommitResponseTopic(
             name=topic.name,
@@ -101,6 +109,17 @@ def check_commit(step: Step, group: Group | None, context: Context, request: Off
         return ErrorCode.REBALANCE_IN_PROGRESS
     step.restart_session(group, group.members[member_id])
     return ErrorCode.NONE
+
+
+def stored_bytes(request: OffsetCommitRequest) -> int:
+    """Return about how many bytes the records of a commit take as a batch; a few too many for each, never too few."""
+    group = len(request.group_id.encode("utf-8", "surrogatepass"))
+    total = BATCH_BYTES
+    for topic in request.topics:
+        each = RECORD_BYTES + group + len(topic.name.encode("utf-8", "surrogatepass"))
+        total += each * len(topic.partitions)
+        total += sum(len((one.committed_metadata or "").encode("utf-8", "surrogatepass")) for one in topic.partitions)
+    return total
 
 
 def commit_one(step: Step, request: OffsetCommitRequest, topic: str, one: OffsetCommitRequestPartition) -> ErrorCode:

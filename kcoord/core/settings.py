@@ -17,7 +17,8 @@ class GroupSettings:
     """Limits and delays of classic groups; names and defaults are Apache Kafka's `GroupCoordinatorConfig`.
 
     Times end in their unit (`_ms`, `_minutes`); `offset_metadata_max_bytes` counts UTF-16 code units, because
-    Kafka compares it with the length of a Java string.
+    Kafka compares it with the length of a Java string. `message_max_bytes` is what one batch of the offsets topic
+    may have (`LogConfig.maxMessageSize` of that topic).
     """
 
     group_min_session_timeout_ms: int = 6_000
@@ -25,6 +26,7 @@ class GroupSettings:
     group_max_size: int = 2_147_483_647
     group_initial_rebalance_delay_ms: int = 3_000
     offset_metadata_max_bytes: int = 4_096
+    message_max_bytes: int = 1_048_588
     offsets_retention_minutes: int = 10_080
     offsets_retention_check_interval_ms: int = 600_000
 

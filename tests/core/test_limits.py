@@ -4,10 +4,12 @@ import pytest
 
 from kcoord.core.answers import LONGEST_TEXT, fits
 from kcoord.core.coordinator import Coordinator
-from kcoord.core.offsets import java_long
+from kcoord.core.offsets import java_long, stored_bytes
 from kcoord.core.outcome import Context, Now
 from kcoord.core.settings import GroupSettings
 from tests.core.driver import Driver, sub
+from wire.errors import ErrorCode
+from wire.keyed import keyed_batch
 from wire.messages import (
     JoinGroupRequest,
     JoinGroupRequestProtocol,
@@ -15,6 +17,7 @@ from wire.messages import (
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
+from wire.payloads import encode_key, encode_value
 
 GROWN = "\ufffd" * 20_000
 """What 20,000 bytes that are no UTF-8 are read as: a text of 60,000 bytes."""
@@ -169,3 +172,36 @@ def test_what_is_late_happens_now_and_not_in_the_past():
     assert [reply.token for reply in outcome.replies] == [token]
     assert asked.next_deadline() == 110.0
     assert asked.tables.groups["g"].state_timestamp == 101_000
+
+
+def many_commits(count: int, metadata: str = "", group_id: str = "g") -> OffsetCommitRequest:
+    parts = [
+        OffsetCommitRequestPartition(partition_index=index, committed_offset=1, committed_metadata=metadata)
+        for index in range(count)
+    ]
+    return OffsetCommitRequest(group_id=group_id, topics=[OffsetCommitRequestTopic(name="t", partitions=parts)])
+
+
+@pytest.mark.parametrize("metadata", ["", "é" * 100, None])
+def test_a_commit_has_to_fit_one_batch_of_the_offsets_topic(metadata):
+    asked = coordinator(message_max_bytes=10_000)
+    each = 50 + 2 + len((metadata or "").encode())
+    fitting = (10_000 - 61) // each
+    refused = ask(asked, many_commits(fitting + 1, metadata), 8)
+    assert {one.error_code for one in refused.topics[0].partitions} == {ErrorCode.UNKNOWN_SERVER_ERROR}
+    assert len(refused.topics[0].partitions) == fitting + 1
+    assert asked.tables.groups == asked.tables.offsets == {}
+    stored = ask(asked, many_commits(fitting, metadata), 8)
+    assert {one.error_code for one in stored.topics[0].partitions} == {ErrorCode.NONE}
+
+
+@pytest.mark.parametrize(
+    ("count", "group_id", "metadata"), [(1, "g", ""), (3_000, "é" * 99, ""), (20, "g", "é" * 1000)]
+)
+def test_the_batch_is_never_larger_than_was_thought(count, group_id, metadata):
+    request = many_commits(count, metadata, group_id)
+    outcome = coordinator().handle("token", Context(8, "c", "/h"), request, NOW)
+    rows = [(encode_key(record.key), encode_value(record.value)) for record in outcome.records]
+    batch = keyed_batch(rows, 1, base_offset=0, leader_epoch=0)
+    assert len(rows) == count
+    assert len(batch) <= stored_bytes(request) <= len(batch) + 10 * count

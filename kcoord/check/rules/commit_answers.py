@@ -105,3 +105,21 @@ async def commit_answers_5(world: World) -> None:
     topics = [(t, [part(0, 1)]), (nope, [part(0)]), (t, [part(9), part(1, 2)])]
     answer = await commit_listed(client, group, topics)
     assert answer == [(nope, [(0, UNKNOWN)]), (t, [(9, UNKNOWN), (0, NONE), (1, NONE)])]
+
+
+@rule(
+    id="commit-answers-6",
+    api="OffsetCommit",
+    says="A commit of more than fits into one batch of the offsets topic is refused as a whole.",
+    source="Apache Kafka CoordinatorOperationExceptionHelper; max.message.bytes of __consumer_offsets",
+    versions="2-9",
+    settings={"message.max.bytes": 1_048_588},
+)
+async def commit_answers_6(world: World) -> None:
+    client, group, t = await world.client(), world.group("a-group-with-a-long-name"), world.t
+    ((_, answered),) = await commit_listed(client, group, [(t, [part(0, offset) for offset in range(12_000)])])
+    assert answered == [(0, ErrorCode.UNKNOWN_SERVER_ERROR)] * 12_000
+    assert group not in await client.list()
+    ((_, answered),) = await commit_listed(client, group, [(t, [part(0, offset) for offset in range(1_000)])])
+    assert answered == [(0, NONE)] * 1_000
+    assert await client.fetch(group, {t: [0]}) == {(t, 0): (999, -1, "")}
