@@ -20,6 +20,7 @@ import inspect
 import itertools
 from collections.abc import Awaitable, Callable, Iterable, Mapping
 from dataclasses import dataclass
+from enum import Enum
 from typing import Any, Final
 
 from kcoord.check.names import SHARED
@@ -205,6 +206,6 @@ def _label(values: Mapping[str, Any]) -> str:
 
 
 def _short(value: object, most: int = 40) -> str:
-    name = getattr(value, "__name__", None)
+    name = value.name if isinstance(value, Enum) else getattr(value, "__name__", None)
     text = name if isinstance(name, str) else repr(value)
     return text if len(text) <= most else f"{text[:most]}..."

@@ -5,6 +5,7 @@ import pytest
 from kcoord.check import rule as rules
 from kcoord.check.rule import Case, make, release, rule
 from wire.messages import HeartbeatRequest
+from wire.records import Compression
 
 
 async def script(world):
@@ -55,6 +56,7 @@ def test_its_parts():
         ),
         (({"n": 1}, {"n": 2}), [("n=1", {"n": 1}), ("n=2", {"n": 2})]),
         (({"f": len},), [("f=len", {"f": len})]),
+        ({"packed": [Compression.GZIP]}, [("packed=GZIP", {"packed": Compression.GZIP})]),
         (
             {"text": ["x" * 50 + "1", "x" * 50 + "2"]},
             [
@@ -63,7 +65,7 @@ def test_its_parts():
             ],
         ),
     ],
-    ids=["none", "product", "list", "function", "long"],
+    ids=["none", "product", "list", "function", "enum", "long"],
 )
 def test_its_cases(each, cases):
     assert make(script, id="X", each=each, **PARTS).cases == tuple(Case(label, values) for label, values in cases)
