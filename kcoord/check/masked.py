@@ -32,11 +32,25 @@ class Masked:
         self._real = real
         self._known = {theirs: ours for ours, theirs in real.items()}
 
-    async def ask(self, request: Any, version: int, *, but: Callable[[Any], None] | None = None) -> Any:
-        """Return the answer, evened out; `but` evens out more."""
+    async def ask(
+        self,
+        request: Any,
+        version: int,
+        *,
+        but: Callable[[Any], None] | None = None,
+        before: Callable[[Any], None] | None = None,
+    ) -> Any:
+        """Return the answer, evened out; `but` evens out more.
+
+        `before` is given the answer with the real names: who asks for all topics has to take out those of others, one
+        of which may be called t.
+        """
         start = trio.current_time()
-        answer = replaced(await self.client.call(replaced(request, self._real), version), self._known)
+        answer = await self.client.call(replaced(request, self._real), version)
         self.elapsed = trio.current_time() - start
+        if before is not None:
+            before(answer)
+        answer = replaced(answer, self._known)
         even_out(answer)
         if but is not None:
             but(answer)

@@ -107,9 +107,8 @@ async def ask(asked: Masked, request: MetadataRequest, version: int) -> Any:
 
 
 def of_offsets(answer: MetadataResponse) -> None:
-    """Leave only the topic of offsets and the shared ones, and forget how often the former's leaders changed."""
+    """Forget how often the leaders of the topic of offsets changed."""
     without_racks(answer)
-    answer.topics = [topic for topic in answer.topics if topic.name in PARTITIONS]
     for topic in answer.topics:
         for one in topic.partitions if topic.name == OFFSETS else ():
             one.leader_epoch = min(one.leader_epoch, 0)
@@ -156,9 +155,13 @@ async def metadata_1(world: World) -> None:
 )
 async def metadata_2(world: World) -> None:
     asked = await masked(world, *PARTITIONS)
+
+    def without_others(answer: MetadataResponse) -> None:
+        answer.topics = [topic for topic in answer.topics if topic.name in (world.t, world.u, OFFSETS)]
+
     for version in world.offered(MetadataRequest):
         request = MetadataRequest(topics=[] if version == 0 else None)
-        answer = await asked.ask(request, version, but=of_offsets)
+        answer = await asked.ask(request, version, but=of_offsets, before=without_others)
         assert answer == cluster(version, *(known(version, name) for name in PARTITIONS))
 
 
