@@ -100,8 +100,11 @@ class Cleaner:
 
     async def _compact(self, compaction: Compaction) -> None:
         if compaction.is_due:
-            for _ in compaction.run(self._broker.clock.now().wall_ms):
-                await trio.lowlevel.checkpoint()
+            for work in compaction.run(self._broker.clock.now().wall_ms):
+                if work is None:
+                    await trio.lowlevel.checkpoint()
+                else:
+                    await trio.to_thread.run_sync(work.do, abandon_on_cancel=True)
         self._due.pop(compaction, None)
         await trio.lowlevel.checkpoint()
 

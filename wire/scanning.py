@@ -234,7 +234,21 @@ def _times(records: bytes, count: int, base_timestamp: int) -> Iterator[tuple[in
         else:
             byte, position = _long(records, position)
         end = position + (byte >> 1)
-        delta, position = read_varlong(records, position + 1)
-        offset_delta, _ = read_varint(records, position)
-        yield offset_delta, wrapped(base_timestamp + delta)
+
+        position += 1
+        time = records[position]
+        if time < 0x80:
+            time = time >> 1 ^ -(time & 1)
+            position += 1
+        else:
+            time, position = read_varlong(records, position)
+        byte = records[position]
+        if byte < 0x80:
+            delta = byte >> 1 ^ -(byte & 1)
+        elif records[position + 1] < 0x80:
+            byte = byte & 0x7F | records[position + 1] << 7
+            delta = byte >> 1 ^ -(byte & 1)
+        else:
+            delta, _ = read_varint(records, position)
+        yield delta, wrapped(base_timestamp + time)
         position = end

@@ -6,10 +6,9 @@ v2 isolation level (KIP-98), throttle time; v4 leader epoch (KIP-320); v6 flexib
 
 from collections import Counter
 
-import trio
-
 from kcoord.apis.api import Api, Call
 from kcoord.apis.epochs import check_leader_epoch
+from kcoord.apis.threads import worked_off
 from kcoord.apis.turns import Turns
 from kcoord.log.catalog import Partition
 from wire.errors import ErrorCode
@@ -35,6 +34,8 @@ SPECIAL_SINCE = {
     EARLIEST_PENDING_UPLOAD: 11,
 }
 """The version from which each negative timestamp has its meaning."""
+AS_MUCH_AS = 25
+"""So many entries, of those that need no look into records, is the look into a small batch."""
 
 
 async def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsResponse:
@@ -69,9 +70,9 @@ async def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsRe
             elif partition is None:
                 found = _error(each, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
             else:
-                found = _look_up(call.context.version, partition, each)
+                found = await _look_up(call.context.version, partition, each)
                 if reads_records(each.timestamp):
-                    await trio.lowlevel.checkpoint()
+                    await turns.step(AS_MUCH_AS)
             topics.setdefault(topic.name, ListOffsetsTopicResponse(name=topic.name)).partitions.append(found)
     return ListOffsetsResponse(topics=list(topics.values()))
 
@@ -100,7 +101,7 @@ def reads_records(timestamp: int) -> bool:
     return timestamp >= 0 or timestamp == MAX_TIMESTAMP
 
 
-def _look_up(version: int, partition: Partition, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
+async def _look_up(version: int, partition: Partition, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
     """Answer for one partition. Where no record is found, nothing is, and that is no error.
 
     Whatever is found carries the epoch in which the leader began, as in Kafka's epoch cache; nothing is tiered. All
@@ -117,7 +118,8 @@ def _look_up(version: int, partition: Partition, asked: ListOffsetsPartition) ->
     elif timestamp in (EARLIEST, EARLIEST_LOCAL):
         answer.offset = partition.log_start_offset
     elif reads_records(timestamp):
-        found = partition.latest_time() if timestamp == MAX_TIMESTAMP else partition.find_time(timestamp)
+        latest = timestamp == MAX_TIMESTAMP
+        found = await worked_off(partition.finding_latest_time() if latest else partition.finding_time(timestamp))
         if found is not None:
             answer.offset, answer.timestamp = found.offset, found.timestamp
     if answer.offset >= 0 and version >= LEADER_EPOCH_SINCE:

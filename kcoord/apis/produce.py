@@ -17,6 +17,7 @@ from uuid import UUID
 import trio
 
 from kcoord.apis.api import Api, Call, CloseConnection
+from kcoord.apis.threads import in_thread
 from kcoord.apis.turns import Turns
 from kcoord.log.catalog import Topic
 from kcoord.log.partition import Appended, Partition, Refused
@@ -42,9 +43,6 @@ NO_OFFSET = -1
 
 BYTES_A_TURN = 64 * 1024
 """Bytes of records, unpacked, after which other tasks run."""
-
-_one_at_a_time = trio.CapacityLimiter(1)
-"""For the threads: as they do not give way to each other, several at once would leave little to all other tasks."""
 
 TopicKey = str | UUID
 Sent = dict[TopicKey, dict[int, bytes | None]]
@@ -230,9 +228,7 @@ async def checked_and_added(call: Call, share: Share, partition: Partition, reco
         share.count(max(len(records), BRIEF_UNPACKED) if records else 0)
         raise
     except TakesLong:
-        checked = await trio.to_thread.run_sync(
-            lambda: partition.check(records, now_ms, version=version), limiter=_one_at_a_time
-        )
+        checked = await in_thread(lambda: partition.check(records, now_ms, version=version))
         share.begin_again()
     else:
         share.count(max(len(checked.batch), checked.looked_at))

@@ -2,15 +2,19 @@
 
 Finding takes a number of steps that grows with the logarithm of the number of batches: they are searched by the last
 offset of each, by the bytes up to its end, and by the highest time up to its end, none of which ever falls.
+
+Where a time has to be looked for inside of a batch, that is handed out as `kcoord.log.work`.
 """
 
 from bisect import bisect_left, bisect_right
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from operator import attrgetter
 from typing import Final
 
+from kcoord.log.work import Steps, Work, takes_long
 from wire.records import BatchHeader, read_header, unpack
 from wire.scanning import INT64_MIN, NO_TIMESTAMP, find, highest_time
 
@@ -46,10 +50,12 @@ _PEAK: Final = attrgetter("peak")
 class Batches:
     """Batches, oldest first."""
 
-    __slots__ = ("_all", "_written", "size_bytes")
+    __slots__ = ("_all", "_begin", "_written", "size_bytes")
 
     def __init__(self) -> None:
         self._all: list[Batch] = []
+        self._begin: int | None = None
+        """Where the log begins inside of the first batch, if the highest time behind that is not known yet."""
         self._written = 0
         self.size_bytes = 0
 
@@ -79,11 +85,25 @@ class Batches:
         return freed
 
     def begin_inside(self, offset: int) -> None:
-        """Note that the log begins at `offset`, so that what the first batch holds before it does not count."""
-        if self._all and self._all[0].base_offset < offset:
-            first = self._all[0]
-            first.max_timestamp = _highest_time(first.data, offset)
-            self._repair_peaks(0)
+        """Note that the log begins at `offset`, so that what the first batch holds before it does not count.
+
+        Its highest time is looked for when somebody asks; until then it is one that may be too high.
+        """
+        self._begin = offset if self._all and self._all[0].base_offset < offset else None
+
+    def make_sure(self) -> Steps[None]:
+        """Make the highest times right, for `find_time` and `latest_time`."""
+        while self._begin is not None:
+            first, begin = self._all[0], self._begin
+            header = read_header(first.data)
+            work = Work(partial(_highest_time, first.data, header, begin))
+            if takes_long(header):
+                yield work
+            highest = work.result()
+            if self._begin == begin and self._all[0] is first:
+                first.max_timestamp = highest
+                self._begin = None
+                self._repair_peaks(0)
 
     def replace(self, start: int, stop: int, batches: Sequence[bytes]) -> int:
         """Put other batches in the place of those numbered from `start` to before `stop`; return the bytes freed.
@@ -134,17 +154,25 @@ class Batches:
         first = self.index_of(offset)
         return 0 if first == len(self._all) else self._written - self._all[first].start
 
-    def find_time(self, timestamp_ms: int, start: int) -> tuple[int, int] | None:
+    def find_time(self, timestamp_ms: int, start: int) -> Steps[tuple[int, int] | None]:
         """Return offset and time (ms) of the first record at `timestamp_ms` or later, not before offset `start`."""
-        first = bisect_left(self._all, timestamp_ms, key=_PEAK)
-        for number in range(first, len(self._all)):
-            batch = self._all[number]
-            found = _find(batch.data, timestamp_ms, start) if batch.max_timestamp >= timestamp_ms else None
+        behind = start
+        while True:
+            number = max(bisect_left(self._all, timestamp_ms, key=_PEAK), self.index_of(behind))
+            later = (batch for batch in islice(self._all, number, None) if batch.max_timestamp >= timestamp_ms)
+            batch = next(later, None)
+            if batch is None:
+                return None
+            header = read_header(batch.data)
+            work = Work(partial(_find, batch.data, header, timestamp_ms, start))
+            if takes_long(header):
+                yield work
+            found = work.result()
             if found is not None:
                 return found
-        return None
+            behind = batch.last_offset + 1
 
-    def latest_time(self, start: int) -> tuple[int, int] | None:
+    def latest_time(self, start: int) -> Steps[tuple[int, int] | None]:
         """Return the first record with the highest time (ms), not before offset `start`, like `find_time`.
 
         Without any times it is the first of all, with the time -1 (Apache Kafka `FileRecords`).
@@ -154,7 +182,7 @@ class Batches:
         highest = self._all[-1].peak
         if highest == NO_TIMESTAMP:
             return max(self._all[0].base_offset, start), NO_TIMESTAMP
-        return self.find_time(highest, start)
+        return (yield from self.find_time(highest, start))
 
     def _repair_peaks(self, start: int) -> None:
         """Make the peaks right from there on, up to where they are."""
@@ -171,8 +199,7 @@ def _batch(data: bytes, header: BatchHeader, now_ms: int) -> Batch:
     return Batch(data, header.base_offset, header.last_offset, header.max_timestamp, aged_from)
 
 
-def _find(data: bytes, timestamp_ms: int, start: int) -> tuple[int, int] | None:
-    header = read_header(data)
+def _find(data: bytes, header: BatchHeader, timestamp_ms: int, start: int) -> tuple[int, int] | None:
     records = unpack(data, header)
     first = start - header.base_offset
     if header.is_log_append_time:
@@ -182,8 +209,7 @@ def _find(data: bytes, timestamp_ms: int, start: int) -> tuple[int, int] | None:
     return None if found is None else (header.base_offset + found[0], found[1])
 
 
-def _highest_time(data: bytes, start: int) -> int:
-    header = read_header(data)
+def _highest_time(data: bytes, header: BatchHeader, start: int) -> int:
     if header.is_log_append_time:
         return header.max_timestamp
     return highest_time(unpack(data, header), header.record_count, header.base_timestamp, start - header.base_offset)

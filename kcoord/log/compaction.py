@@ -16,21 +16,25 @@ batch, not in it.
 """
 
 from bisect import bisect_left
-from collections.abc import Generator, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from operator import attrgetter
 from typing import Final
 
 from kcoord.log.batches import Batch
 from kcoord.log.partition import Partition
 from kcoord.log.topic_config import COMPACT
+from kcoord.log.work import Steps, Work
 from wire.keyed import Entry, entries, with_fewer
-from wire.records import read_header, unpack
+from wire.records import BatchHeader, Compression, read_header, unpack
 
 FLOOR: Final = 1024 * 1024
 """Bytes that must be dirty before it is worth looking: a log of less than that is never compacted."""
 STEP: Final = 1_000
 """Records that are read before others get their turn; about a millisecond's work."""
+LARGE: Final = 256 * 1024
+"""Bytes of records from which to copy a part of them takes long enough to be done elsewhere."""
 BATCHES_AT_ONCE: Final = 100
 REPLACEMENTS: Final = 50
 """A log is changed in so many pieces, if they have so many batches at least: each change takes time in proportion to
@@ -110,8 +114,8 @@ class Compaction:
         last = len(partition.batches[-1].data) if partition.batches else 0
         self._due_at = clean + max(FLOOR, clean) + last
 
-    def run(self, now_ms: int) -> Iterator[None]:
-        """Compact the partition, in steps: between two of them, anything may happen to it.
+    def run(self, now_ms: int) -> Steps[None]:
+        """Compact the partition, in steps (`kcoord.log.work`): between two of them, anything may happen to it.
 
         It ends early if the topic is deleted, or not to be compacted any more.
         """
@@ -136,15 +140,16 @@ class Compaction:
             start = batches[number].last_offset + 1
             yield batches[number]
 
-    def _read_dirty(self, dirty: Dirty) -> Iterator[None]:
+    def _read_dirty(self, dirty: Dirty) -> Steps[None]:
         """Learn the newest offset of each key, as far as there is room for keys."""
         pace, room = Pace(), MOST_KEYS
         for batch in self._batches(self._clean_until, dirty.end):
             header = read_header(batch.data)
             alive = dirty.batches[batch.last_offset] = Alive(header.record_count)
-            for _, _, _, delta, key, tombstone in entries(unpack(batch.data, header), header.record_count):
+            records = yield from _unpacked(batch.data, header)
+            for _, _, _, delta, key, tombstone in entries(records, header.record_count):
                 if pace.is_over():
-                    yield
+                    yield None
                 if key is None:
                     continue
                 older = dirty.newest.get(key)
@@ -159,13 +164,13 @@ class Compaction:
                 dirty.end = batch.last_offset + 1
                 return
 
-    def _sweep(self, dirty: Dirty, now_ms: int) -> Iterator[None]:
+    def _sweep(self, dirty: Dirty, now_ms: int) -> Steps[None]:
         """Leave of each batch what is to stay."""
         pace, horizons = Pace(), dict[int, int]()
         changes: list[tuple[Batch, bytes | None]] = []
         for batch in self._batches(self.partition.log_start_offset, dirty.end):
             if pace.is_over():
-                yield
+                yield None
             left = yield from self._left_of(batch, dirty, now_ms, pace, horizons)
             if changes or left is not batch.data:
                 changes.append((batch, left))
@@ -178,7 +183,7 @@ class Compaction:
 
     def _left_of(
         self, batch: Batch, dirty: Dirty, now_ms: int, pace: Pace, horizons: dict[int, int]
-    ) -> Generator[None, None, bytes | None]:
+    ) -> Steps[bytes | None]:
         """Return what is to stay of a batch: its own data if that is everything, None if it is nothing."""
         alive = dirty.batches.get(batch.last_offset)
         if alive is not None and not alive.newest:
@@ -186,12 +191,12 @@ class Compaction:
         if alive is not None and alive.newest == alive.count and not alive.tombstones:
             return batch.data
         header = read_header(batch.data)
-        records = unpack(batch.data, header)
+        records = yield from _unpacked(batch.data, header)
         horizon = self._horizons.get(batch.last_offset)
         kept: list[Entry] = []
         for entry in entries(records, header.record_count):
             if pace.is_over():
-                yield
+                yield None
             _, _, _, delta, key, tombstone = entry
             if key is None or (tombstone and horizon is not None and now_ms >= horizon):
                 continue
@@ -204,7 +209,12 @@ class Compaction:
             kept.append(entry)
         if len(kept) == header.record_count:
             return batch.data
-        return with_fewer(batch.data, header, records, kept) if kept else None
+        if not kept:
+            return None
+        work = Work(partial(with_fewer, batch.data, header, records, kept))
+        if header.compression is not Compression.NONE or len(records) >= LARGE:
+            yield work
+        return work.result()
 
     def _apply(self, changes: list[tuple[Batch, bytes | None]]) -> None:
         """Change the log where that was prepared; what it lost at its head meanwhile is lost."""
@@ -217,6 +227,13 @@ class Compaction:
             start = bisect_left(partition.batches, changes[first][0].last_offset, key=_LAST_OFFSET)
             new = [left for _, left in changes[first:] if left is not None]
             partition.replace(start, start + len(changes) - first, new)
+
+
+def _unpacked(data: bytes, header: BatchHeader) -> Steps[bytes]:
+    work = Work(partial(unpack, data, header))
+    if header.compression is not Compression.NONE:
+        yield work
+    return work.result()
 
 
 def _base_offset(change: tuple[Batch, bytes | None]) -> int:

@@ -14,6 +14,7 @@ from kcoord.log.pending import Pending
 from kcoord.log.producers import Producers
 from kcoord.log.topic_config import COMPACT, DELETE, LOG_APPEND_TIME, TopicConfig
 from kcoord.log.validation import Checked, Refused, check_batch, only_batch
+from kcoord.log.work import Steps, on_the_spot
 from wire.errors import ErrorCode
 from wire.keyed import keyed_batch
 from wire.records import at_offset, read_header
@@ -234,7 +235,12 @@ class Partition:
 
     def find_time(self, timestamp_ms: int) -> Found | None:
         """Return the first record, by its offset, of that time (0 or more) or later; None if there is none."""
-        found = self._settled.find_time(timestamp_ms, self.log_start_offset)
+        return on_the_spot(self.finding_time(timestamp_ms))
+
+    def finding_time(self, timestamp_ms: int) -> Steps[Found | None]:
+        """Do what `find_time` does, piece by piece: there may be very much in one batch."""
+        yield from self._settled.make_sure()
+        found = yield from self._settled.find_time(timestamp_ms, self.log_start_offset)
         return None if found is None else Found(*found)
 
     def latest_time(self) -> Found | None:
@@ -242,7 +248,12 @@ class Partition:
 
         If no record has a time, it is the first one, with the time -1.
         """
-        found = self._settled.latest_time(self.log_start_offset)
+        return on_the_spot(self.finding_latest_time())
+
+    def finding_latest_time(self) -> Steps[Found | None]:
+        """Do what `latest_time` does, piece by piece."""
+        yield from self._settled.make_sure()
+        found = yield from self._settled.latest_time(self.log_start_offset)
         return None if found is None else Found(*found)
 
     def delete_before(self, offset: int) -> int:
