@@ -4,7 +4,7 @@ import os
 import signal
 import socket
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -12,7 +12,9 @@ import pytest
 import trio
 
 from integration.server import Server
-from tests.scenarios.harness import Client, Member, World, open_world, settle
+from kcoord.check.member import Member, settle
+from kcoord.check.probe import Client
+from kcoord.check.world import World
 from wire.errors import ErrorCode
 from wire.messages import DescribeGroupsRequest, FindCoordinatorRequest, MetadataRequest, MetadataRequestTopic
 
@@ -22,6 +24,20 @@ StartServer = Callable[..., Server]
 def address(server: Server) -> tuple[str, int]:
     host, _, port = server.bootstrap.rpartition(":")
     return host.strip("[]"), int(port)
+
+
+@asynccontextmanager
+async def open_world(where: tuple[str, int]) -> AsyncIterator[World]:
+    """Yield a world whose connections are to a broker there."""
+
+    async def connect() -> trio.abc.Stream:
+        return await trio.open_tcp_stream(*where)
+
+    world = World(connect)
+    try:
+        yield world
+    finally:
+        await world.aclose()
 
 
 def pid(server: Server) -> int:

@@ -1,4 +1,4 @@
-"""A client for the tests of the server: it says exactly what it is told, in the version it is told."""
+"""A client for the tests of the server: it says exactly what it is told, in the version it is told, if it is any."""
 
 import struct
 from collections import deque
@@ -30,9 +30,13 @@ class Client:
         self.correlation_id = 0
         self.expected = deque()
 
-    async def call(self, request, version, client_id=CLIENT_ID):
-        await self.send(request, version, client_id)
+    async def call(self, request, version=None, client_id=CLIENT_ID):
+        await self.send(request, self.newest(type(request)) if version is None else version, client_id)
         return await self.receive()
+
+    def newest(self, cls, usual=None):
+        """The newest version of a request, up to the one that is `usual`, for helpers that name none."""
+        return cls.VERSIONS.highest if usual is None else min(usual, cls.VERSIONS.highest)
 
     async def send(self, request, version, client_id=CLIENT_ID, correlation_id=None):
         self.correlation_id += 1

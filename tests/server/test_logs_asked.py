@@ -5,9 +5,9 @@ import trio
 
 from kcoord.apis.turns import A_TURN
 from kcoord.broker import PRODUCER_IDS_PER_MS, Broker
+from kcoord.check.logs import TIME, batch, put
 from kcoord.clock import Clock
 from kcoord.store.memory import MemoryStore
-from tests.scenarios.logs import TIME, batch, put
 from tests.server.client import find
 from tests.server.conftest import without_sockets
 from wire.errors import ErrorCode

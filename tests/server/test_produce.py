@@ -6,10 +6,7 @@ import pytest
 import trio
 
 from kcoord.apis import produce as module
-from kcoord.log import validation
-from kcoord.log.validation import BRIEF_RECORDS
-from kcoord.notices import ConnectionClosed
-from tests.scenarios.logs import (
+from kcoord.check.logs import (
     NOBODY,
     TIME,
     attributes,
@@ -22,6 +19,9 @@ from tests.scenarios.logs import (
     request_of,
     stored,
 )
+from kcoord.log import validation
+from kcoord.log.validation import BRIEF_RECORDS
+from kcoord.notices import ConnectionClosed
 from tests.server.client import find, heartbeat, stable_member
 from tests.server.conftest import start, without_sockets
 from wire.errors import ErrorCode
