@@ -11,7 +11,7 @@ points:
 
 from collections.abc import Iterable
 
-from kcoord.apis.api import Api, Call
+from kcoord.apis.api import Api, Call, weighed
 from kcoord.apis.config_entries import Entry, ResourceType, broker_entries, topic_entries
 from kcoord.apis.resources import ResourceRefused, check_name, named_broker
 from kcoord.apis.turns import Turns
@@ -108,7 +108,7 @@ def told(
 
 def weight(response: DescribeConfigsResponse) -> int:
     """Return how many entries there are to be written."""
-    return sum(1 + len(result.configs) for result in response.results)
+    return weighed(1 + len(result.configs) for result in response.results)
 
 
 API = Api(request=DescribeConfigsRequest, versions="1-4", handle=describe_configs, weight=weight)

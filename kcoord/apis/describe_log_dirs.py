@@ -5,7 +5,7 @@ v2 flexible (KIP-482); v3 top-level error; v4 sizes of the volume (KIP-827); v5 
 
 from collections.abc import Iterable
 
-from kcoord.apis.api import Api, Call
+from kcoord.apis.api import Api, Call, weighed
 from kcoord.apis.turns import Turns
 from kcoord.log.catalog import Topic
 from wire.messages import (
@@ -73,7 +73,7 @@ async def sizes(turns: Turns, topic: Topic, indexes: Iterable[int]) -> DescribeL
 
 def weight(response: DescribeLogDirsResponse) -> int:
     """Return how many entries there are to be written."""
-    return sum(1 + len(topic.partitions) for directory in response.results for topic in directory.topics)
+    return weighed(1 + len(topic.partitions) for directory in response.results for topic in directory.topics)
 
 
 API = Api(request=DescribeLogDirsRequest, versions="1-5", handle=describe_log_dirs, weight=weight)

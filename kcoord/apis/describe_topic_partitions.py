@@ -5,7 +5,7 @@ The rules and their order are those of Apache Kafka 4 (`DescribeTopicPartitionsR
 on each topic that it names.
 """
 
-from kcoord.apis.api import Api, Call
+from kcoord.apis.api import Api, Call, weighed
 from kcoord.apis.metadata import TOPIC_OPERATIONS_ALLOWED
 from kcoord.apis.turns import Turns
 from kcoord.log.catalog import INTERNAL_TOPICS, is_legal_name
@@ -136,7 +136,7 @@ def page(call: Call, name: str, start: int, room: int) -> tuple[DescribeTopicPar
 
 def weight(response: DescribeTopicPartitionsResponse) -> int:
     """Return how many entries there are to be written."""
-    return sum(1 + len(topic.partitions) for topic in response.topics)
+    return weighed(1 + len(topic.partitions) for topic in response.topics)
 
 
 API = Api(request=DescribeTopicPartitionsRequest, versions="0", handle=describe_topic_partitions, weight=weight)

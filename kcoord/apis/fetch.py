@@ -14,7 +14,7 @@ from uuid import UUID
 
 import trio
 
-from kcoord.apis.api import Api, Call
+from kcoord.apis.api import Api, Call, weighed
 from kcoord.apis.epochs import NO_EPOCH, check_leader_epoch
 from kcoord.apis.turns import Turns
 from kcoord.log.catalog import Partition, Topic
@@ -355,7 +355,7 @@ async def _wait(plan: Plan, least: int, seconds: float) -> None:
 def _weight(response: FetchResponse) -> int:
     """Count partitions, and bytes as some of them."""
     partitions: Iterable[PartitionData] = (each for topic in response.responses for each in topic.partitions)
-    return sum(1 + len(each.records or b"") // BYTES_AS_AN_ENTRY for each in partitions)
+    return weighed(1 + len(each.records or b"") // BYTES_AS_AN_ENTRY for each in partitions)
 
 
 API = Api(request=FetchRequest, versions="4-18", handle=fetch, weight=_weight)

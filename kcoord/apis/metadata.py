@@ -9,7 +9,7 @@ topics by id (KIP-516); v13 top-level error (KIP-1102).
 from contextlib import suppress
 from uuid import UUID
 
-from kcoord.apis.api import Api, Call
+from kcoord.apis.api import Api, Call, weighed
 from kcoord.apis.turns import Turns
 from kcoord.log.catalog import INTERNAL_TOPICS, METADATA_TOPIC, Topic, TopicRefused, is_legal_name
 from wire.errors import ErrorCode
@@ -136,7 +136,7 @@ async def described(call: Call, turns: Turns, topic: Topic) -> MetadataResponseT
 
 def weight(response: MetadataResponse) -> int:
     """Return how many entries there are to be written."""
-    return len(response.topics) + sum(len(topic.partitions) for topic in response.topics)
+    return weighed(1 + len(topic.partitions) for topic in response.topics)
 
 
 def missing(call: Call, name: str, may_create: bool) -> MetadataResponseTopic:

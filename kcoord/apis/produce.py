@@ -16,7 +16,7 @@ from uuid import UUID
 
 import trio
 
-from kcoord.apis.api import Api, Call, CloseConnection
+from kcoord.apis.api import Api, Call, CloseConnection, weighed
 from kcoord.apis.threads import in_thread
 from kcoord.apis.turns import Turns
 from kcoord.log.catalog import Topic
@@ -257,7 +257,7 @@ def refused(index: int, refusal: Refused) -> PartitionProduceResponse:
 
 def weight(response: ProduceResponse) -> int:
     """Return how many entries there are to be written."""
-    return sum(
+    return weighed(
         1 + len(partition.record_errors) for topic in response.responses for partition in topic.partition_responses
     )
 
