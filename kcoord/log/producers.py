@@ -11,13 +11,14 @@ from kcoord.log.memory import LogMemory
 from kcoord.log.validation import Refused
 from wire.errors import ErrorCode
 from wire.records import BatchHeader
-from wire.scanning import NO_TIMESTAMP
+from wire.scanning import INT64_MAX, NO_TIMESTAMP
 
 BATCHES_KEPT: Final = 5
 """As many as a producer may have in flight (Apache Kafka `ProducerStateEntry.NUM_BATCHES_TO_RETAIN`)."""
 EXPIRATION_MS: Final = 86_400_000
 """How long a producer is known after the time of its last batch (Kafka's default of `producer.id.expiration.ms`)."""
 NO_EPOCH: Final = -1
+_NEVER: Final = INT64_MAX
 _SEQUENCES: Final = 2**31
 """Sequences begin again at 0 after 2**31 - 1."""
 
@@ -48,11 +49,13 @@ class Producer:
 class Producers:
     """The producers of one partition, by their ids."""
 
-    __slots__ = ("_by_id", "_memory")
+    __slots__ = ("_by_id", "_memory", "_oldest")
 
     def __init__(self, memory: LogMemory) -> None:
         self._by_id: dict[int, Producer] = {}
         self._memory = memory
+        self._oldest = _NEVER
+        """No producer's last batch is of an earlier time (ms), so that nobody need be looked for in vain."""
 
     def __len__(self) -> int:
         return len(self._by_id)
@@ -109,21 +112,27 @@ class Producers:
         producer.epoch = header.producer_epoch
         producer.batches = (*kept, sent)
         producer.last_timestamp = header.max_timestamp
+        self._oldest = min(self._oldest, header.max_timestamp)
 
     def expire(self, now_ms: int) -> None:
         """Forget producers that have not been heard of for long, going by the times in their records.
 
-        (Apache Kafka `ProducerStateManager.removeExpiredProducers`)
+        (Apache Kafka `ProducerStateManager.removeExpiredProducers`) All are looked through only if there may be one:
+        this is asked at each append that finds no room.
         """
+        if now_ms - self._oldest < EXPIRATION_MS:
+            return
         gone = [each for each, known in self._by_id.items() if now_ms - known.last_timestamp >= EXPIRATION_MS]
         for each in gone:
             del self._by_id[each]
         self._memory.used -= len(gone) * LogMemory.PRODUCER_SIZE
+        self._oldest = min((known.last_timestamp for known in self._by_id.values()), default=_NEVER)
 
     def clear(self) -> None:
         """Forget all."""
         self._memory.used -= len(self._by_id) * LogMemory.PRODUCER_SIZE
         self._by_id.clear()
+        self._oldest = _NEVER
 
 
 def last_sequence(header: BatchHeader) -> int:

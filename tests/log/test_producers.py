@@ -126,6 +126,39 @@ def test_producers_are_forgotten_by_the_time_of_their_last_batch():
     assert (len(log.producers), log.memory.used) == (0, 0)
 
 
+class Counting(dict):
+    """Knows how often all of it was looked through."""
+
+    times = 0
+
+    def items(self):
+        self.times += 1
+        return super().items()
+
+
+def test_producers_are_looked_through_only_if_one_may_be_gone():
+    """When memory is full, that is asked for each batch that is refused."""
+    log = Log()
+    known = log.producers._by_id = Counting()
+    for ask in range(3):
+        log.producers.expire(NOW + ask * EXPIRATION_MS)
+    log.send(0, 0, producer=1, time=NOW)
+    log.send(0, 0, producer=2, time=NOW + 1000)
+    for _ in range(100):
+        log.producers.expire(NOW + EXPIRATION_MS - 1)
+    assert known.times == 0
+    log.producers.expire(NOW + EXPIRATION_MS)
+    assert (known.times, list(known)) == (1, [2])
+    for _ in range(100):
+        log.producers.expire(NOW + EXPIRATION_MS + 999)
+    assert known.times == 1
+    log.send(0, 1, producer=2, time=NOW)
+    log.producers.expire(NOW + EXPIRATION_MS)
+    assert (known.times, list(known)) == (2, [])
+    log.producers.expire(NOW + 9 * EXPIRATION_MS)
+    assert known.times == 2
+
+
 @given(st.lists(st.tuples(st.integers(1, 3), st.booleans()), max_size=20))
 def test_a_producer_that_sends_all_again_changes_nothing(sent):
     log = Log()
