@@ -30,6 +30,10 @@ with about as much as that.
 _GZIP_MAGIC: Final = b"\x1f\x8b\x08"
 _GZIP_WITH_HEADER: Final = 31
 """What zlib wants to hear for gzip's own frame (zlib manual, `inflateInit2`)."""
+_GZIP_FLAGS_AT: Final = 3
+_GZIP_HEADER_CHECKSUM: Final = 0x02
+"""The flag of a member whose header has a checksum, which is over the flags, too (RFC 1952)."""
+_GZIP_RESERVED: Final = 0xE0
 _GZIP_FIRST_INPUT: Final = 512
 """Bytes of a member that are looked at first; then twice as many, and so on."""
 
@@ -97,8 +101,11 @@ def _unpack_gzip(data: bytes, most: int) -> bytes:
         while not unpacker.eof:
             if position >= len(data):
                 raise CorruptRecords("gzip that ends too early")
+            piece = data[position : position + size]
+            if size == _GZIP_FIRST_INPUT:
+                piece = _without_reserved_flags(piece)
             try:
-                part = unpacker.decompress(data[position : position + size], room + 1)
+                part = unpacker.decompress(piece, room + 1)
             except zlib.error as error:
                 raise CorruptRecords(f"no gzip: {error}") from None
             room -= len(part)
@@ -109,6 +116,14 @@ def _unpack_gzip(data: bytes, most: int) -> bytes:
             size *= 2
         position = min(position, len(data)) - len(unpacker.unused_data)
     return b"".join(parts)
+
+
+def _without_reserved_flags(piece: bytes) -> bytes:
+    """Return the beginning of a gzip member without flags that have no meaning: zlib minds them, Java does not."""
+    flags = piece[_GZIP_FLAGS_AT] if len(piece) > _GZIP_FLAGS_AT else 0
+    if not flags & _GZIP_RESERVED or flags & _GZIP_HEADER_CHECKSUM:
+        return piece
+    return b"".join((piece[:_GZIP_FLAGS_AT], bytes((flags & ~_GZIP_RESERVED,)), piece[_GZIP_FLAGS_AT + 1 :]))
 
 
 def _pack_snappy(data: bytes) -> bytes:
@@ -174,9 +189,9 @@ def _unpack_lz4(data: bytes, most: int) -> bytes:
         while True:
             (size,) = _LZ4_SIZE.unpack_from(data, position)
             position += _LZ4_SIZE.size
+            stored, size = size & _LZ4_STORED, size & ~_LZ4_STORED
             if size == 0:
                 return b"".join(parts)
-            stored, size = size & _LZ4_STORED, size & ~_LZ4_STORED
             if size > min(largest, len(data) - position):
                 raise CorruptRecords(f"an lz4 block of {size} bytes")
             block = data[position : position + size]

@@ -177,6 +177,17 @@ def test_very_many_gzip_members_are_each_fed_little(monkeypatch):
     assert fed < 30 * len(packed)
 
 
+@pytest.mark.parametrize("flag", [0x20, 0x40, 0x80, 0xE0])
+def test_gzip_flags_without_a_meaning_are_no_matter(flag):
+    """As in Java, and so in Apache Kafka; zlib refuses them."""
+    packed = bytearray(gzip.compress(b"one"))
+    packed[3] |= flag
+    assert decompress(GZIP, bytes(packed) * 2) == b"oneone"
+    packed[3] |= 0x02
+    with pytest.raises(CorruptRecords):
+        decompress(GZIP, bytes(packed))
+
+
 def test_gzip_members_share_what_is_allowed():
     half = gzip.compress(bytes(MOST_UNPACKED // 2))
     assert len(decompress(GZIP, half + half)) == MOST_UNPACKED
@@ -248,6 +259,8 @@ def test_lz4_may_say_how_much_is_in_it():
     stored = struct.pack("<I", 7 | 0x8000_0000) + b"one two"
     assert decompress(LZ4, frame + stored + bytes(4)) == b"one two"
     assert decompress(LZ4, FRAME + b"rubbish") == b"one two"
+    # A stored block of no bytes is the end as well (Apache Kafka `Lz4BlockInputStream`).
+    assert decompress(LZ4, frame + stored + struct.pack("<I", 0x8000_0000)) == b"one two"
 
 
 @pytest.mark.parametrize(
