@@ -1,5 +1,6 @@
 """The rules are run here under virtual time, so that a wait of 45 s costs nothing."""
 
+import math
 from pathlib import Path
 
 import pytest
@@ -17,3 +18,24 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     for item in items:
         if Path(__file__).parent in item.path.parents:
             item.add_marker(pytest.mark.trio(run=run_in_virtual_time))
+
+
+@pytest.fixture(autouse=True)
+def time_stands_still_while_threads_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread takes real time, in which a clock that jumps would be past every deadline."""
+    run_sync = trio.to_thread.run_sync
+    working = 0
+
+    async def in_thread(*args, **options):
+        nonlocal working
+        clock = trio.lowlevel.current_clock()
+        working += 1
+        clock.autojump_threshold = math.inf
+        try:
+            return await run_sync(*args, **options)
+        finally:
+            working -= 1
+            if not working:
+                clock.autojump_threshold = 0
+
+    monkeypatch.setattr(trio.to_thread, "run_sync", in_thread)
