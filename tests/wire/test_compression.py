@@ -148,7 +148,8 @@ def test_gzip_members_follow_each_other_and_rubbish_after_them_is_no_matter():
 
 
 @pytest.mark.parametrize(
-    "wrong", [zlib.compress(b"x"), gzip.compress(b"x", mtime=0)[:-8] + bytes(8), gzip.compress(b"x", mtime=0)[:-4] + bytes(4)]
+    "wrong",
+    [zlib.compress(b"x"), gzip.compress(b"x", mtime=0)[:-8] + bytes(8), gzip.compress(b"x", mtime=0)[:-4] + bytes(4)],
 )
 def test_what_is_no_gzip(wrong):
     with pytest.raises(CorruptRecords):
