@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from tests.records import INT32_MAX, NOW, batch, good, header, put, record
 from tests.wire.foreign_records import AioBatch, AioBuilder, KafkaBuilder, KafkaRecords
-from wire.errors import CorruptRecords, Unsendable
+from wire.errors import CorruptRecords, TooManyRecords, Unsendable
 from wire.primitives import write_varint
 from wire.records import (
     BatchHeader,
@@ -203,6 +203,24 @@ def test_scanning_and_reading_agree_on_what_is_a_record(data, count):
             scan(data, count, NOW)
     else:
         assert scan(data, count, NOW).max_timestamp == max([-1, *(each.timestamp for each in found)])
+
+
+def test_scanning_goes_over_long_headers_and_finds_late_offsets():
+    long = header(b"n" * 9000, b"v" * 9000)
+    assert scan(record(headers=long) + record(1), 2, NOW).max_timestamp == NOW
+    for wrong in (long[:-1], long + b"x"):
+        with pytest.raises(CorruptRecords):
+            scan(record(headers=wrong), 1, NOW)
+    late = record(0) + record(100, 1) + record(9000, 300) + record(10_000, 2**40)
+    for delta, time in ((100, 1), (9000, 300), (10_000, 2**40)):
+        assert find(late, 4, NOW, NOW + time, 0) == find(late, 4, NOW, NOW, delta) == (delta, NOW + time)
+
+
+def test_scanning_counts_headers_of_all_records():
+    pair = record(headers=header(b"a", b"b")) + record(1, headers=header(b"a", None))
+    assert scan(pair, 2, NOW, most_headers=2).max_timestamp == NOW
+    with pytest.raises(TooManyRecords, match="more than 1 headers"):
+        scan(pair, 2, NOW, most_headers=1)
 
 
 @given(contents, codecs, times, st.integers(0, 20))
