@@ -13,6 +13,7 @@ and written beside the others' requests.
 
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,6 +27,7 @@ from kcoord.broker import Broker, Endpoint
 from kcoord.core.outcome import Context
 from kcoord.errors_in_place import answer_in_place_of, is_the_coordinators
 from kcoord.net.addresses import java_host
+from kcoord.net.letting_go import has_many, let_go
 from kcoord.net.unread import Unread
 from kcoord.notices import AnswerUnsendable, ApiVersionUsed, ConnectionClosed, HandlerFailed, RequestUnreadable
 from wire.codec import reader
@@ -185,16 +187,20 @@ class Connection:
         else:
             request, _ = known.read(frame, known.offset)
         response = await known.handle(known.call, request)
-        if response is None:
-            return None
-        if large if known.weight is None else known.weight(response) >= HEAVY:
-            try:
-                framed: bytes = await self._in_thread(response_frame, correlation_id, response, known.response_version)
-            except Unsendable:
-                pass  # that is found out once more, where there is a remedy
-            else:
-                return framed
-        return self._framed(correlation_id, request, response, known.response_version)
+        framed: bytes | None = None
+        heavy = response is not None and (large if known.weight is None else known.weight(response) >= HEAVY)
+        if heavy:
+            # What cannot be sent is found out once more, where there is a remedy.
+            with suppress(Unsendable):
+                framed = await self._in_thread(response_frame, correlation_id, response, known.response_version)
+        if framed is None and response is not None:
+            framed = self._framed(correlation_id, request, response, known.response_version)
+        if large or heavy:
+            held = [each for each in (request, response) if each is not None and has_many(each)]
+            del request, response
+            if held:
+                await self._in_thread(let_go, held)
+        return framed
 
     async def _in_thread(self, work: Callable[..., Any], *given: Any) -> Any:
         """Do what knows nothing of the server in a thread; a connection that ends does not wait for it."""
