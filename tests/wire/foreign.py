@@ -13,7 +13,7 @@ from wire.schema import NO_UUID, Array, Message, Primitive, Struct
 
 with warnings.catch_warnings():  # it loads its definitions by a function that Python has deprecated
     warnings.simplefilter("ignore", DeprecationWarning)
-    from kafka.protocol import admin, consumer, metadata, producer
+    from kafka.protocol import admin, consumer, metadata, producer, sasl
     from kafka.protocol.schemas.fields.codecs import BitField
 
 _RENAMED = {
@@ -30,7 +30,7 @@ def definition(name: str) -> Any:
 
 
 def foreign_class(cls: type[Message]) -> Any:
-    for module in (consumer, producer, metadata, admin):
+    for module in (consumer, producer, metadata, admin, sasl):
         if hasattr(module, cls.__name__):
             return getattr(module, cls.__name__)
     raise LookupError(cls.__name__)
