@@ -67,6 +67,7 @@ async def alter(call: Call, wishes: Sequence[Wish], *, validate_only: bool) -> l
     refusals: list[ResourceRefused | None] = []
     stumbles = False
     for wish in wishes:
+        await turns.step()
         refusal = await refusal_of(call, turns, wish, times[wish.resource_type, wish.name])
         refusals.append(refusal)
         if refusal is None and wish.resource_type in KEPT_BY_CONTROLLERS:
@@ -87,7 +88,7 @@ async def refusal_of(call: Call, turns: Turns, wish: Wish, times: int) -> Resour
     try:
         await check(call, turns, wish, times)
     except ResourceRefused as refusal:
-        return refusal
+        return refusal.with_traceback(None)  # it is kept, and would keep all that is on the stack
     return None
 
 
@@ -162,7 +163,7 @@ async def changed(call: Call, turns: Turns, wish: Wish, *, validate_only: bool) 
     except InvalidSetting as wrong:
         return ResourceRefused(ErrorCode.INVALID_CONFIG, str(wrong))
     except ResourceRefused as refusal:
-        return refusal
+        return refusal.with_traceback(None)
     return None
 
 

@@ -45,7 +45,7 @@ ASKED = {
         ),
     ),
     "AlterConfigs of what cannot be": (
-        4,
+        5,
         1,
         lambda: AlterConfigsRequest(resources=[AlterConfigsResource(2, name, []) for name in NAMES]),
     ),
