@@ -29,19 +29,19 @@ def fetch(*sizes):
 
 
 @pytest.mark.parametrize(
-    ("message", "many"),
+    ("make", "many"),
     [
-        (ApiVersionsRequest(), False),
-        (DescribeLogDirsRequest(topics=None), False),
-        (MetadataRequest(topics=[MetadataRequestTopic(name="t")] * MANY), True),
-        (fetch(MANY - 2), False),
-        (fetch(MANY - 1), True),
-        (fetch(*[MANY // 10] * 10), True),
-        (fetch(), False),
+        (ApiVersionsRequest, False),
+        (lambda: DescribeLogDirsRequest(topics=None), False),
+        (lambda: MetadataRequest(topics=[MetadataRequestTopic(name="t")] * MANY), True),
+        (lambda: fetch(MANY - 2), False),
+        (lambda: fetch(MANY - 1), True),
+        (lambda: fetch(*[MANY // 10] * 10), True),
+        (fetch, False),
     ],
 )
-def test_what_is_much(message, many):
-    assert has_many(message) is many
+def test_what_is_much(make, many):
+    assert has_many(make()) is many
 
 
 class Witness:
