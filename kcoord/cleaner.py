@@ -1,12 +1,13 @@
 """Keeps logs from growing: one task that drops what retention does not allow, and compacts.
 
 Retention is looked at every `log.retention.check.interval.ms` of the server's clock, which may be moved (Apache Kafka
-`LogManager.cleanupLogs`). Compaction comes when a partition has enough to gain from it, which it tells at its appends,
-rather than at intervals: a group that commits without a pause would fill a lot of memory in Kafka's fifteen seconds.
-Both let others have their turns.
+`LogManager.cleanupLogs`), and when records were refused because memory is full. Compaction comes when a partition has
+enough to gain from it, which it tells at its appends, rather than at intervals: a group that commits without a pause
+would fill a lot of memory in Kafka's fifteen seconds. Both let others have their turns.
 """
 
 from collections.abc import Callable
+from math import inf
 
 import trio
 
@@ -16,10 +17,12 @@ from kcoord.log.catalog import Topic
 from kcoord.log.compaction import Compaction
 from kcoord.log.partition import Partition
 from kcoord.log.topic_config import COMPACT
-from kcoord.notices import PartitionsAdded, TopicConfigured, TopicCreated, TopicDeleted
+from kcoord.notices import MemoryFull, PartitionsAdded, TopicConfigured, TopicCreated, TopicDeleted
 
 OF_TOPICS = (TopicCreated, TopicDeleted, PartitionsAdded, TopicConfigured)
 """Notices after which other partitions may be compacted than before."""
+SOON = 1.0
+"""Seconds after which retention may be looked at once more, out of turn, when memory is full."""
 
 
 class Cleaner:
@@ -34,6 +37,7 @@ class Cleaner:
         self._topics_changed = True
         self._nap = trio.CancelScope()
         self._check_at = 0.0
+        self._checked_at = -inf
 
     async def run(self) -> None:
         """Clean until cancelled."""
@@ -47,7 +51,8 @@ class Cleaner:
                     await self._watch_compacted()
                 elif clock.deadline(self._check_at) <= trio.current_time():
                     await self._keep_to_limits()
-                    self._check_at = clock.now().mono + self._interval
+                    self._checked_at = clock.now().mono
+                    self._check_at = self._checked_at + self._interval
                 elif self._due:
                     await self._compact(next(iter(self._due)))
                 else:
@@ -112,6 +117,10 @@ class Cleaner:
         if isinstance(note, OF_TOPICS):
             self._topics_changed = True
             self._nap.cancel()
+        elif isinstance(note, MemoryFull):
+            # A topic that nobody writes to any more may hold what it need not keep.
+            self._check_at = min(self._check_at, max(self._checked_at + SOON, self._broker.clock.now().mono))
+            self._time_moved()
 
     def _time_moved(self) -> None:
         self._nap.deadline = max(self._broker.clock.deadline(self._check_at), trio.current_time())

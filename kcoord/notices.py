@@ -52,6 +52,26 @@ class PartitionLost:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RecordsRefused:
+    """Nothing was appended to so many `partitions` of one Produce. The other fields tell of the first of them."""
+
+    client_id: str
+    partitions: int
+    topic: str
+    partition: int
+    error: str
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MemoryFull:
+    """Records were refused because all records together may take no more than `limit` bytes."""
+
+    used: int
+    limit: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BugFound:
     """The coordinator broke its own rules: its memory is dropped and loaded again. Please report it."""
 

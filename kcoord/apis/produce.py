@@ -22,6 +22,7 @@ from kcoord.apis.turns import Turns
 from kcoord.log.catalog import Topic
 from kcoord.log.partition import Appended, Partition, Refused
 from kcoord.log.validation import BRIEF_UNPACKED, TakesLong, is_transactional, only_batch
+from kcoord.notices import MemoryFull, RecordsRefused
 from wire.errors import ErrorCode
 from wire.messages import (
     BatchIndexAndErrorMessage,
@@ -125,14 +126,59 @@ async def append_all(call: Call, request: ProduceRequest, sent: Sent) -> Produce
     So a topic may go while its records wait for their turn, or are being checked.
     """
     share = Share()
+    refusals = Refusals(call)
     answer = ProduceResponse()
     for key, partitions in sent.items():
         entry = topic_entry(key)
         answer.responses.append(entry)
         for index, records in partitions.items():
-            entry.partition_responses.append(await append(call, request, share, key, index, records))
+            try:
+                found = await append(call, request, share, key, index, records)
+            except Refused as refusal:
+                refusals.add(key, index, refusal)
+                found = refused(index, refusal)
+            entry.partition_responses.append(found)
             await share.step()
+    refusals.tell()
     return answer
+
+
+class Refusals:
+    """What was refused of one request. One line of it goes to the log, however much it is."""
+
+    __slots__ = ("_call", "_count", "_first")
+
+    def __init__(self, call: Call) -> None:
+        self._call = call
+        self._count = 0
+        self._first: tuple[TopicKey, int, Refused] | None = None
+
+    def add(self, key: TopicKey, index: int, refusal: Refused) -> None:
+        """Note that nothing was appended to a partition."""
+        self._count += 1
+        if self._first is None:
+            self._first = (key, index, refusal)
+
+    def tell(self) -> None:
+        """Tell who listens, if there is anything to tell; where memory is full, somebody may make room."""
+        if self._first is None:
+            return
+        broker = self._call.broker
+        key, index, refusal = self._first
+        topic = broker.catalog.by_id(key) if isinstance(key, UUID) else None
+        broker.tell(
+            RecordsRefused(
+                client_id=self._call.context.client_id,
+                partitions=self._count,
+                topic=str(key) if topic is None else topic.name,
+                partition=index,
+                error=refusal.code.name,
+                why=refusal.reason,
+            )
+        )
+        memory = broker.catalog.memory
+        if refusal.code is ErrorCode.POLICY_VIOLATION and memory.limit is not None:
+            broker.tell(MemoryFull(used=memory.used, limit=memory.limit))
 
 
 class Share:
@@ -167,7 +213,7 @@ class Share:
 async def append(
     call: Call, request: ProduceRequest, share: Share, key: TopicKey, index: int, records: bytes | None
 ) -> PartitionProduceResponse:
-    """Append to one partition, and return its entry."""
+    """Append to one partition, and return its entry. Raises Refused."""
     try:
         partition = partition_to_write(call, request, key, index, records)
         appended = await checked_and_added(call, share, partition, records)
@@ -175,7 +221,7 @@ async def append(
         if refusal.code is ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED:
             # The log takes nothing of a transaction; here it comes with the id of one, which nobody knows.
             refusal.code = ErrorCode.INVALID_PRODUCER_ID_MAPPING
-        return refused(index, refusal)
+        raise
     return PartitionProduceResponse(
         index=index,
         base_offset=appended.base_offset,

@@ -34,6 +34,8 @@ _LEVEL_OF: Mapping[type, str] = MappingProxyType(
         notices.LoadFailed: "error",
         notices.WriteFailed: "error",
         notices.PartitionLost: "error",
+        notices.RecordsRefused: "warning",
+        notices.MemoryFull: "debug",
         notices.BugFound: "error",
         notices.HandlerFailed: "error",
         notices.ApiVersionUsed: "debug",

@@ -1,9 +1,11 @@
 """Produce where a foreign broker cannot be asked: full memory, threads, turns, and what goes on meanwhile."""
 
 import threading
+from uuid import UUID
 
 import pytest
 import trio
+from trio.testing import wait_all_tasks_blocked
 
 from kcoord.apis import produce as module
 from kcoord.check.logs import (
@@ -21,12 +23,18 @@ from kcoord.check.logs import (
 )
 from kcoord.log import validation
 from kcoord.log.validation import BRIEF_RECORDS
-from kcoord.notices import ConnectionClosed
-from tests.server.client import find, heartbeat, stable_member
+from kcoord.notices import ConnectionClosed, MemoryFull, RecordsRefused
+from tests.server.client import CLIENT_ID, find, heartbeat, stable_member
 from tests.server.conftest import start, without_sockets
 from wire.errors import ErrorCode
 from wire.header import request_frame
-from wire.messages import ApiVersionsRequest, OffsetCommitRequest
+from wire.messages import (
+    ApiVersionsRequest,
+    OffsetCommitRequest,
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+)
 from wire.records import Compression
 
 ONE = batch(b"one")
@@ -81,6 +89,43 @@ async def test_records_that_are_deleted_make_room(autojump_clock, small):
     await delete_before(client, "t", 0, 1)
     assert await put(client, "u", 0, large) == [0]
     assert codes(await produce(client, 12, ("u", [(0, large)]))) == {"u": {0: 44}}
+
+
+async def test_what_other_topics_need_not_keep_makes_room(autojump_clock, nursery):
+    """At once, and not when it is time to look the next time: nobody writes to them any more."""
+    server = await start(nursery, without_sockets(memory_limit_bytes=12_000, log_retention_ms=1_000))
+    client = server.connect()
+    large = batch(b"x" * 4000, times=[server.running.clock.now().wall_ms])
+    await put(client, "t", 0, large, large)
+    await trio.sleep(2)
+    assert codes(await produce(client, 12, ("u", [(0, large)]))) == {"u": {0: 44}}
+    await wait_all_tasks_blocked()
+    assert codes(await produce(client, 12, ("u", [(0, large)]))) == {"u": {0: 0}}
+
+
+async def test_the_log_tells_what_was_refused_in_one_line(autojump_clock, small):
+    client = small.connect()
+    large = batch(b"x" * 4000)
+    await put(client, "t", 0, large, large)
+    assert small.seen(RecordsRefused) == []
+    await produce(client, 12, ("t", [(0, ONE), (1, large), (2, large), (7, ONE)]))
+    (told,) = small.seen(RecordsRefused)
+    assert (told.client_id, told.partitions, told.topic, told.partition) == (CLIENT_ID, 3, "t", 1)
+    assert told.error == "POLICY_VIOLATION"
+    assert "--memory-limit" in told.why
+    (full,) = small.seen(MemoryFull)
+    assert full.limit == 12_000
+    assert full.used == small.broker.catalog.memory.used
+
+
+async def test_the_log_names_topics_that_were_sent_to_by_their_ids(autojump_clock, small):
+    client = small.connect()
+    known, nobody = small.broker.catalog.by_name("t").topic_id, UUID(int=7)
+    for topic_id, name in ((known, "t"), (nobody, str(nobody))):
+        data = PartitionProduceData(index=99, records=ONE)
+        request = ProduceRequest(acks=1, topic_data=[TopicProduceData(topic_id=topic_id, partition_data=[data])])
+        await client.call(request, 13)
+        assert small.seen(RecordsRefused)[-1].topic == name
 
 
 async def test_without_acks_no_room_closes_the_connection(autojump_clock, small):
