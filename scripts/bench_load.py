@@ -7,7 +7,7 @@ Prints one JSON object. KIND is one of
     beats CONNECTIONS GROUPS SECONDS      heartbeats in a closed loop: each connection sends, waits, sends again
     fixed CONNECTIONS SECONDS             the same frames without a group behind them, for the floor
     commits CONNECTIONS PARTITIONS SECONDS
-    form MEMBERS SERVER_PID               a group forms; one member leaves, the others rebalance
+    form MEMBERS SERVER_PID SESSION_MS    a group forms; one member leaves, the others rebalance
     produce CONNECTIONS BYTES SECONDS     batches of so many bytes, each connection to a partition of its own
     fetch CONNECTIONS BYTES SECONDS       the same partitions, read again and again from their start to their end
 
@@ -114,10 +114,10 @@ def commits(address: Address, connections: int, partitions: int, seconds: int) -
     return closed_loop([member.connection for member in members], seconds)
 
 
-def form(address: Address, size: int, pid: int) -> dict[str, float]:
+def form(address: Address, size: int, pid: int, session_ms: int) -> dict[str, float]:
     rss = resident_kib(pid)
     cpu = cpu_seconds(pid)
-    swarm = Swarm(address, Dialect(address), f"form-{os.getpid()}-{size}", size)
+    swarm = Swarm(address, Dialect(address), f"form-{os.getpid()}-{size}", size, session_ms)
     formed = swarm.form()
     after = cpu_seconds(pid)
     grown = resident_kib(pid) - rss

@@ -96,10 +96,11 @@ class Member:
 class Swarm:
     """Members of one group, each on a connection of its own."""
 
-    session_timeout_ms = 300_000
-
-    def __init__(self, address: tuple[str, int], dialect: Dialect, group: str, size: int) -> None:
+    def __init__(
+        self, address: tuple[str, int], dialect: Dialect, group: str, size: int, session_timeout_ms: int = 300_000
+    ) -> None:
         self.dialect = dialect
+        self.session_timeout_ms = session_timeout_ms
         self.poll = selectors.DefaultSelector()
         self.members = [Member(group, Connection(address), self) for _ in range(size)]
         for member in self.members:
