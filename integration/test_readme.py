@@ -153,8 +153,15 @@ def test_serving(command, tmp_path):
         assert re.fullmatch(r"127\.0\.0\.1:[1-9]\d*", address)
 
 
+@pytest.fixture(scope="module")
+def environment_of_the_first_command():
+    """What the first command makes for those who go on from there."""
+    making = 'source scripts/env.sh; make_environment .venv ""'
+    subprocess.run(["bash", "-c", making], cwd=ROOT, env=environment(), check=True, timeout=PATIENCE)
+
+
 @pytest.mark.parametrize("command", OTHERS)
-def test_other_commands(command, tmp_path):
+def test_other_commands(command, tmp_path, environment_of_the_first_command):
     with contextlib.ExitStack() as stack:
         if command == "./scripts/test":
             command += " --collect-only -q"
