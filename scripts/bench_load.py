@@ -154,7 +154,12 @@ def produce(address: Address, connections: int, size: int, seconds: int) -> dict
         answer = dialect.answer(connection.call(connection.frame), request)
         checked(answer.responses[0].partition_responses[0].error_code)
         loaded.append(connection)
-    measured = closed_loop(loaded, seconds)
+
+    def appended(_: Connection, payload: bytes) -> None:
+        answer = dialect.answer(payload, ProduceRequest)
+        checked(answer.responses[0].partition_responses[0].error_code)
+
+    measured = closed_loop(loaded, seconds, appended)
     return measured | {"mb_per_s": measured["rate"] * len(batch) / 1e6}
 
 

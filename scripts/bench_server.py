@@ -38,6 +38,8 @@ from wire.messages import (
 SCRIPTS = Path(__file__).parent
 KCOORD = "kcoord"
 REFERENCES = ("kafka", "kfake", "librdkafka")
+KEPT = 100_000_000
+"""Bytes of each partition that kcoord keeps when memory is full: it has no disk to go on filling."""
 SESSION_MS, SHORT_SESSION_MS = 300_000, 6_000
 LONGEST = 30
 """Seconds that one measurement may take."""
@@ -78,7 +80,8 @@ def started(name: str) -> Iterator[Server]:
     """Start a broker on a free port, quiet, with no initial delay, and with a topic for the load."""
     if name == KCOORD:
         command = ["-m", "kcoord", "serve", "--listen", "127.0.0.1:0", "--topic", "bench:10", "--log-level", "error",
-                   "--override", "group.initial.rebalance.delay.ms=0"]  # fmt: skip
+                   "--override", "group.initial.rebalance.delay.ms=0",
+                   "--override", f"log.retention.bytes={KEPT}"]  # fmt: skip
     else:
         command = [str(SCRIPTS / "reference.py"), name, "--port", "0"]
         if name == "kafka":
