@@ -4,23 +4,14 @@ v2 flexible (KIP-482). Clients should rather use IncrementalAlterConfigs (KIP-33
 `kcoord.apis.altering`.
 """
 
-from kcoord.apis.altering import Change, Operation, Wish, alter
+from kcoord.apis.altering import Change, Operation, alter, wishes_of
 from kcoord.apis.api import Api, Call
-from kcoord.apis.turns import Turns
 from wire.messages import AlterConfigsRequest, AlterConfigsResponse
 
 
 async def alter_configs(call: Call, request: AlterConfigsRequest) -> AlterConfigsResponse:
     """Answer for each resource, in the order of the request."""
-    turns = Turns()
-    wishes = []
-    for resource in request.resources:
-        changes = []
-        for each in resource.configs:
-            await turns.step()
-            changes.append(Change(each.name, Operation.SET, each.value))
-        await turns.step()
-        wishes.append(Wish(resource.resource_type, resource.resource_name, changes, anew=True))
+    wishes = await wishes_of(request.resources, lambda entry: Change(entry.name, Operation.SET, entry.value), anew=True)
     return AlterConfigsResponse(responses=await alter(call, wishes, validate_only=request.validate_only))
 
 

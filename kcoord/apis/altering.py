@@ -8,9 +8,10 @@ The rules and their order are those of Apache Kafka 4 (`ConfigAdminManager.prepr
 - A resource that comes twice is refused in both forms; asked in the older one, Kafka never answers.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from typing import Any
 
 from kcoord.apis.api import Call
 from kcoord.apis.config_entries import ResourceType
@@ -19,7 +20,7 @@ from kcoord.apis.turns import Turns
 from kcoord.config import SETTINGS
 from kcoord.log.topic_config import TOPIC_SETTINGS, InvalidSetting, appended, quoted, subtracted
 from wire.errors import ErrorCode
-from wire.messages import AlterConfigsResourceResponse
+from wire.messages import AlterConfigsResource, AlterConfigsResourceResponse, IncrementalAlterConfigsResource
 
 KEPT_BY_CONTROLLERS = frozenset(ResourceType) - {ResourceType.BROKER_LOGGER}
 """What a broker of Kafka's hands on, with all that is wished for, to one that controls the cluster."""
@@ -51,6 +52,25 @@ class Wish:
     name: str
     changes: Sequence[Change]
     anew: bool
+
+
+async def wishes_of(
+    resources: Iterable[AlterConfigsResource | IncrementalAlterConfigsResource],
+    change_of: Callable[[Any], Change],
+    *,
+    anew: bool,
+) -> list[Wish]:
+    """Return what a request wishes for its resources; `change_of` says what one of its entries asks for."""
+    turns = Turns()
+    wishes = []
+    for resource in resources:
+        changes = []
+        for each in resource.configs:
+            await turns.step()
+            changes.append(change_of(each))
+        await turns.step()
+        wishes.append(Wish(resource.resource_type, resource.resource_name, changes, anew))
+    return wishes
 
 
 async def alter(call: Call, wishes: Sequence[Wish], *, validate_only: bool) -> list[AlterConfigsResourceResponse]:

@@ -3,9 +3,8 @@
 v1 flexible (KIP-482). What rules it is in `kcoord.apis.altering`.
 """
 
-from kcoord.apis.altering import Change, Wish, alter
+from kcoord.apis.altering import Change, alter, wishes_of
 from kcoord.apis.api import Api, Call
-from kcoord.apis.turns import Turns
 from wire.messages import IncrementalAlterConfigsRequest, IncrementalAlterConfigsResponse
 
 
@@ -13,15 +12,9 @@ async def incremental_alter_configs(
     call: Call, request: IncrementalAlterConfigsRequest
 ) -> IncrementalAlterConfigsResponse:
     """Answer for each resource, in the order of the request."""
-    turns = Turns()
-    wishes = []
-    for resource in request.resources:
-        changes = []
-        for each in resource.configs:
-            await turns.step()
-            changes.append(Change(each.name, each.config_operation, each.value))
-        await turns.step()
-        wishes.append(Wish(resource.resource_type, resource.resource_name, changes, anew=False))
+    wishes = await wishes_of(
+        request.resources, lambda entry: Change(entry.name, entry.config_operation, entry.value), anew=False
+    )
     return IncrementalAlterConfigsResponse(responses=await alter(call, wishes, validate_only=request.validate_only))
 
 
