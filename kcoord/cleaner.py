@@ -11,6 +11,7 @@ from math import inf
 
 import trio
 
+from kcoord.apis.threads import worked_off
 from kcoord.apis.turns import Turns
 from kcoord.broker import Broker
 from kcoord.log.catalog import Topic
@@ -36,6 +37,7 @@ class Cleaner:
         """In the order in which they became so."""
         self._topics_changed = True
         self._nap = trio.CancelScope()
+        self._thread = trio.CapacityLimiter(1)
         self._check_at = 0.0
         self._checked_at = -inf
 
@@ -105,11 +107,7 @@ class Cleaner:
 
     async def _compact(self, compaction: Compaction) -> None:
         if compaction.is_due:
-            for work in compaction.run(self._broker.clock.now().wall_ms):
-                if work is None:
-                    await trio.lowlevel.checkpoint()
-                else:
-                    await trio.to_thread.run_sync(work.do, abandon_on_cancel=True)
+            await worked_off(compaction.run(self._broker.clock.now().wall_ms), self._thread)
         self._due.pop(compaction, None)
         await trio.lowlevel.checkpoint()
 

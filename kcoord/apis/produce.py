@@ -14,11 +14,9 @@ answered as one whose transactional id is unknown. Kafka appends it if it has no
 
 from uuid import UUID
 
-import trio
-
 from kcoord.apis.api import Api, Call, CloseConnection, weighed
 from kcoord.apis.threads import in_thread
-from kcoord.apis.turns import Turns
+from kcoord.apis.turns import Turns, a_turn
 from kcoord.log.catalog import Topic
 from kcoord.log.partition import Appended, Partition, Refused
 from kcoord.log.validation import BRIEF_UNPACKED, TakesLong, is_transactional, only_batch
@@ -205,7 +203,7 @@ class Share:
         """Let other tasks run if there was enough of this one."""
         if self._bytes >= BYTES_A_TURN:
             self._bytes = 0
-            await trio.lowlevel.checkpoint()
+            await a_turn()
         else:
             await self._turns.step()
 
