@@ -12,7 +12,7 @@ from kcoord.config import Config
 from kcoord.core.hashing import partition_for
 from kcoord.log.catalog import OFFSETS_TOPIC, Catalog, Topic
 from kcoord.log.memory import LogMemory
-from kcoord.notices import PartitionsAdded, TopicConfigured, TopicCreated, TopicDeleted
+from kcoord.notices import PartitionsAdded, RequestNotice, TopicConfigured, TopicCreated, TopicDeleted
 from kcoord.shard import Shard
 from kcoord.store.base import Store
 
@@ -66,7 +66,11 @@ class Broker:
         self.producer_ids: Iterator[int] = itertools.count(clock.now().wall_ms * PRODUCER_IDS_PER_MS)
         """The ids that producers get, each once."""
         self._listeners: dict[int, Callable[[object], None]] = {}
+        self.request_listeners: dict[int, Callable[[RequestNotice], None]] = {}
+        """Who is told of requests; while it is empty, nobody looks at them."""
         self._next_listener = 0
+        self._connections = itertools.count(1)
+        self._requests = itertools.count(1)
         self._offsets_partitions = config.offsets_topic_num_partitions
         offsets_config = self.topic_defaults.with_settings(OFFSETS_TOPIC_SETTINGS)
         offsets_topic = self.catalog.create(
@@ -135,6 +139,33 @@ class Broker:
             self._listeners.pop(key, None)
 
         return forget
+
+    def on_request(self, listener: Callable[[RequestNotice], None]) -> Callable[[], None]:
+        """Call `listener` with every request and every answer from now on; what is returned ends that.
+
+        It is called in the order in which things happen: a request, what is noted of it (`on_note`), its answer. A
+        listener must neither wait nor raise, nor change what it is given. Messages are the ones that are being served.
+        """
+        key = self._next_listener = self._next_listener + 1
+        self.request_listeners[key] = listener
+
+        def forget() -> None:
+            self.request_listeners.pop(key, None)
+
+        return forget
+
+    def next_connection(self) -> int:
+        """Return the number of a new connection, from 1."""
+        return next(self._connections)
+
+    def next_request(self) -> int:
+        """Return the number of a request that is told of, from 1."""
+        return next(self._requests)
+
+    def tell_of_request(self, notice: RequestNotice) -> None:
+        """Tell everybody who listens to requests of one, or of an answer."""
+        for listener in tuple(self.request_listeners.values()):
+            listener(notice)
 
     def tell(self, note: object) -> None:
         """Tell everybody who listens that something happened."""

@@ -5,6 +5,7 @@ timeline.
 """
 
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -196,3 +197,39 @@ class Listening:
 
     address: str
     listener: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestReceived:
+    """A request was read, and is handled from now on. It is told to those alone who listen to requests.
+
+    `number` counts the requests that were told of, from 1; `connection` the connections of the server, from 1.
+    `host` and `port` are the client's. `request` is the message, of the class that `api` names.
+    """
+
+    number: int
+    connection: int
+    host: str
+    port: int
+    client_id: str
+    node_id: int
+    api: str
+    version: int
+    request: Any
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestAnswered:
+    """The request of that number has its answer, which is sent now, or gets none: then `response` is None.
+
+    A request gets no answer if it asks for none, if its connection ends meanwhile, or by a fault. `fault` is the
+    sentence of the fault that had a hand in it, "" without one. An answer that turns out to fit no bytes is followed by
+    `AnswerUnsendable`.
+    """
+
+    number: int
+    response: Any
+    fault: str
+
+
+RequestNotice: TypeAlias = RequestReceived | RequestAnswered

@@ -29,7 +29,15 @@ from kcoord.errors_in_place import answer_in_place_of, is_the_coordinators
 from kcoord.net.addresses import java_host
 from kcoord.net.letting_go import has_many, let_go
 from kcoord.net.unread import Unread
-from kcoord.notices import AnswerUnsendable, ApiVersionUsed, ConnectionClosed, HandlerFailed, RequestUnreadable
+from kcoord.notices import (
+    AnswerUnsendable,
+    ApiVersionUsed,
+    ConnectionClosed,
+    HandlerFailed,
+    RequestAnswered,
+    RequestReceived,
+    RequestUnreadable,
+)
 from wire.codec import reader
 from wire.errors import Unsendable, Unsupported, WireError
 from wire.frame import FrameBuffer
@@ -57,6 +65,7 @@ class KnownHeader:
 
     rest: bytes
     offset: int
+    api: str
     read: Callable[[bytes, int], tuple[Any, int]]
     handle: Handler
     call: Call
@@ -92,14 +101,15 @@ class Connection:
     """
 
     __slots__ = (
-        "_broker", "_endpoint", "_java_host", "_known", "_load", "_scope", "_software", "_stream", "_used", "host",
-        "last_active", "port", "requests", "why",
+        "_broker", "_endpoint", "_java_host", "_known", "_load", "_number", "_scope", "_software", "_stream", "_used",
+        "host", "last_active", "port", "requests", "why",
     )  # fmt: skip
 
     def __init__(
         self, broker: Broker, load: Load, stream: trio.abc.Stream, host: str, port: int, endpoint: Endpoint
     ) -> None:
         self._broker = broker
+        self._number = broker.next_connection()
         self._load = load
         self._stream = stream
         self._endpoint = endpoint
@@ -186,7 +196,13 @@ class Connection:
             request, _ = await self._in_thread(known.read, frame, known.offset)
         else:
             request, _ = known.read(frame, known.offset)
-        response = await known.handle(known.call, request)
+        told = self._tell_received(known, request) if self._broker.request_listeners else 0
+        response = None
+        try:
+            response = await known.handle(known.call, request)
+        finally:
+            if told:
+                self._broker.tell_of_request(RequestAnswered(number=told, response=response, fault=""))
         framed: bytes | None = None
         heavy = response is not None and (large if known.weight is None else known.weight(response) >= HEAVY)
         if heavy:
@@ -201,6 +217,25 @@ class Connection:
             if held:
                 await self._in_thread(let_go, held)
         return framed
+
+    def _tell_received(self, known: KnownHeader, request: Any) -> int:
+        """Tell those who listen of a request, and return its number."""
+        number = self._broker.next_request()
+        context = known.call.context
+        self._broker.tell_of_request(
+            RequestReceived(
+                number=number,
+                connection=self._number,
+                host=self.host,
+                port=self.port,
+                client_id=context.client_id,
+                node_id=self._broker.node_id,
+                api=known.api,
+                version=context.version,
+                request=request,
+            )
+        )
+        return number
 
     async def _in_thread(self, work: Callable[..., Any], *given: Any) -> Any:
         """Do what knows nothing of the server in a thread; a connection that ends does not wait for it."""
@@ -242,7 +277,7 @@ class Connection:
             read, handle, response_version = read_nothing, answer_unsupported, 0
         context = Context(version, header.client_id or "", self._java_host)
         call = Call(self._broker, context, self._endpoint)
-        known = KnownHeader(frame[8:offset], offset, read, handle, call, response_version, api.weight)
+        known = KnownHeader(frame[8:offset], offset, api.name, read, handle, call, response_version, api.weight)
         if version in api.versions:
             if frame[:4] not in self._used:
                 self._tell_of_first_use(api, known, frame)
