@@ -5,7 +5,7 @@ from enum import StrEnum
 
 from kcoord.check.failure import Failure
 from kcoord.check.rule import Case, Rule
-from kcoord.check.transcript import Shown
+from kcoord.check.transcript import Shown, Transcript
 
 
 class Verdict(StrEnum):
@@ -27,6 +27,8 @@ class Run:
     failure: Failure | None = None
     transcript: tuple[Shown, ...] = ()
     beside: int = 0
+    said: Transcript | None = field(default=None, repr=False, compare=False)
+    """What was said, also where it was not read for `transcript`."""
 
 
 @dataclass(frozen=True)

@@ -149,6 +149,7 @@ async def run_case(rule: Rule, case: Case, make_world: MakeWorld, *, transcripts
         why=why,
         failure=failure,
         transcript=tuple(transcript.shown()) if told else (),
+        said=transcript,
     )
 
 

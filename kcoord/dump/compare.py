@@ -9,48 +9,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kcoord.dump.fields import ABSENT, MASKED, NEVER, Absent, Path, key_of
 from kcoord.dump.learning import KINDS, Ids, is_id, kind_of
 from kcoord.dump.names import api_name
 
-MASKED: Final = frozenset(
-    {
-        "base_timestamp",
-        "client_host",
-        "commit_timestamp",
-        "crc",
-        "finalized_features_epoch",
-        "host",
-        "log_append_time_ms",
-        "log_dir",
-        "max_timestamp",
-        "port",
-        "throttle_time_ms",
-        "timestamp",
-        "total_bytes",
-        "usable_bytes",
-    }
-)
-"""Fields that are not compared, only whether they are there: -1, "" and null mean that they are not."""
-_NEVER: Final = frozenset({"throttle_time_ms", "crc"})
-"""Fields that are not compared at all: there is no meaning in their being 0."""
-_ABSENT: Final = (None, "", -1)
-_NAMES: Final = (
-    "member_id", "api_key", "topic_name", "topic", "name", "topic_id", "group_id", "key", "partition_index",
-    "partition", "index", "node_id", "broker_id", "resource_name", "log_dir",
-)  # fmt: skip
-"""Fields by which the elements of a list are told apart, the first that all of them have, each its own."""
 _FIRST: Final = "member_id"
 """Learned before the rest: what else names members, as `leader` does, is held against it."""
-
-Path = tuple[str | int, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Absent:
-    """What stands for an element that one of the two answers lacks."""
-
-    def __repr__(self) -> str:
-        return "nothing"
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,7 +90,7 @@ class Comparison:
     def _compare_lists(
         self, found: list[Difference], path: Path, name: str, recorded: list[Any], now: list[Any], group: str
     ) -> None:
-        key = _key(recorded, now)
+        key = key_of(recorded, now)
         for index, (old, new) in enumerate(self._paired(key, recorded, now, group)):
             step: str | int = index
             if key is not None and key not in KINDS:
@@ -156,29 +120,16 @@ class Comparison:
     def _same(self, name: str, recorded: Any, now: Any, group: str) -> bool:
         if isinstance(recorded, Absent) or isinstance(now, Absent):
             return False
-        if name in _NEVER:
+        if name in NEVER:
             return True
         if name in MASKED:
-            return (recorded in _ABSENT) == (now in _ABSENT)
+            return (recorded in ABSENT) == (now in ABSENT)
         kind = kind_of(name, group)
         if kind is not None:
             return self._ids.agree(kind, recorded, now)
         if isinstance(recorded, str) and isinstance(now, str):
             return recorded == now or self._ids.text(recorded) == now
         return bool(recorded == now)
-
-
-def _key(recorded: list[Any], now: list[Any]) -> str | None:
-    """Return the field by which all elements of both lists are told apart, if there is one."""
-    both = [*recorded, *now]
-    if not all(isinstance(each, dict) for each in both):
-        return None
-    for name in _NAMES:
-        if all(isinstance(each.get(name), (str, int)) or (name in KINDS and each.get(name)) for each in both) and (
-            len({each[name] for each in recorded}) == len(recorded) and len({each[name] for each in now}) == len(now)
-        ):
-            return name
-    return None
 
 
 def _filled(items: list[Any], length: int) -> list[Any]:

@@ -5,7 +5,8 @@ import uuid
 import pytest
 
 import wire.messages as m
-from kcoord.dump.compare import Absent, Comparison, Difference, Finding, Question
+from kcoord.dump.compare import Comparison, Difference, Finding, Question
+from kcoord.dump.fields import Absent
 from kcoord.dump.learning import MEMBER, Ids, put_in
 from kcoord.dump.plain import plain
 from kcoord.dump.show import finding_as_text

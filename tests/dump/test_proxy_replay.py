@@ -7,7 +7,7 @@ import trio
 
 import wire.messages as m
 from kcoord.config import Address
-from kcoord.dump.compare import Absent
+from kcoord.dump.fields import Absent
 from kcoord.dump.frames import BadInput
 from kcoord.dump.proxy import CannotProxy, Proxy
 from kcoord.dump.replay import Replay
