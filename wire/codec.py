@@ -26,7 +26,7 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 
 from wire import primitives
-from wire.errors import BadLength, Truncated, UnexpectedNull, Unsendable, Unsupported
+from wire.errors import Truncated, UnexpectedNull, Unsendable, Unsupported
 from wire.schema import Array, Field, Primitive, Struct, Versioned, WireType
 
 _V = TypeVar("_V", bound=Versioned)
@@ -219,8 +219,8 @@ class _ReaderEmitter(_Emitter):
             "read_count": getattr(primitives, f"read_{compact}count"),
             "read_tag_count": primitives.read_tag_count,
             "read_tag": primitives.read_tag,
+            "skip_tag": primitives.skip_tag,
             "skip_tags": primitives.skip_tags,
-            "BadLength": BadLength,
             "Truncated": Truncated,
             "UnexpectedNull": UnexpectedNull,
         }
@@ -298,7 +298,7 @@ class _ReaderEmitter(_Emitter):
         self.line(f"stop = pos + {size}{' - 1' if self.flexible else ''}")
         self.line(f"if {short} and stop <= end:")
         with self:
-            self.line(f"{target} = data[pos:stop]" + (".decode('utf-8', 'replace')" if text else ""))
+            self.line(f"{target} = data[pos:stop]" + (f".decode('utf-8', {primitives.AS_JAVA!r})" if text else ""))
             self.line("pos = stop")
         if nullable:
             self.line(f"elif {null}:")
@@ -352,7 +352,7 @@ class _ReaderEmitter(_Emitter):
         return target
 
     def tag_buffer(self, cls: type[Struct], values: dict[str, str]) -> None:
-        """Read the tag buffer at the end of a struct; unknown tags are passed over by their size."""
+        """Read the tag buffer at the end of a struct; the size of an entry only counts if its tag is unknown."""
         tagged = self.tagged(cls.FIELDS)
         for f in tagged:
             held = self.var("t")
@@ -369,25 +369,17 @@ class _ReaderEmitter(_Emitter):
             self.line(f"{count}, pos = read_tag_count(data, pos - 1)")
             self.line(f"for _ in range({count}):")
             with self:
-                self.line("tag, body, pos = read_tag(data, pos)")
-                for f in tagged:
-                    self.line(f"if tag == {f.tag}:")
+                self.line("tag, size, pos = read_tag(data, pos)")
+                for at, f in enumerate(tagged):
+                    self.line(f"{'elif' if at else 'if'} tag == {f.tag}:")
                     with self:
-                        self.line(f"{values[f.name]} = {self.tag_function(cls, f)}(body)")
-
-    def tag_function(self, cls: type[Struct], f: Field) -> str:
-        """Write a function of its own for a tagged field: the bytes it may read are only those of its entry."""
-        inner = type(self)(self.version, flexible=True)
-        inner.fresh, inner.names = self.fresh, self.names
-        name = self.var(f"tag_{f.name}_")
-        inner.line(f"def {name}(data):")
-        with inner:
-            inner.line("pos, end = 0, len(data)")
-            value = inner.value(f.type, nullable=self.version in f.nullable, what=f"{cls.__name__}.{f.name}")
-            inner.flush()
-            inner.line(f"return {value}")
-        self.functions.append(inner.text())
-        return name
+                        what = f"{cls.__name__}.{f.name}"
+                        value = self.value(f.type, nullable=self.version in f.nullable, what=what)
+                        self.flush()
+                        self.line(f"{values[f.name]} = {value}")
+                self.line("else:")
+                with self:
+                    self.line("pos = skip_tag(data, pos, size)")
 
 
 class _WriterEmitter(_Emitter):

@@ -9,9 +9,12 @@ of 128 and more, nulls, and bytes that are wrong.
 
 Lengths come in two forms. Plain: INT16 for strings, INT32 for bytes and arrays, any negative value meaning null.
 Compact (KIP-482): an unsigned varint holding the length plus one, zero meaning null. An unsigned varint is held in
-a signed 32-bit variable, as in Apache Kafka's `ByteUtils`: with bit 31 set it looks negative, and reads as null.
+a signed 32-bit variable, as in Apache Kafka's `ByteUtils`: with bit 31 set it looks negative, and reads as null. Only
+of the smallest such number, 2**31, less is not less: one taken from it gives the largest length there is, as in Java.
 """
 
+import codecs
+import re
 import struct
 import uuid
 from typing import Final
@@ -40,6 +43,22 @@ SIZES: Final = tuple(bytes((n,)) for n in range(128))
 
 _INT16 = struct.Struct(">h")
 _INT32 = struct.Struct(">i")
+_SURROGATE = re.compile(rb"\xed[\xa0-\xbf][\x80-\xbf]?")
+
+
+def _replaced(error: UnicodeError) -> tuple[str, int]:
+    assert isinstance(error, UnicodeDecodeError)
+    surrogate = _SURROGATE.match(error.object, error.start)
+    return "\ufffd", error.end if surrogate is None else surrogate.end()
+
+
+AS_JAVA: Final = "wire.as_java"
+"""What bytes that are no UTF-8 become, as the second argument of `bytes.decode`: U+FFFD, as often as in Java's decoder.
+
+That is one for each longest piece that could begin a character, as "replace" has it, but for an encoded surrogate, in
+three bytes or in the first two of them: Java makes one of it, and Python one of each byte.
+"""
+codecs.register_error(AS_JAVA, _replaced)
 
 
 def read_uvarint(data: bytes, pos: int) -> tuple[int, int]:
@@ -87,7 +106,7 @@ def _groups(value: int) -> bytes:
 
 
 def read_string(data: bytes, pos: int) -> tuple[str | None, int]:
-    """Read a STRING: INT16 length, UTF-8 bytes. Malformed UTF-8 becomes U+FFFD, as in Java's decoder.
+    """Read a STRING: INT16 length, UTF-8 bytes; what is malformed becomes U+FFFD, as `AS_JAVA` tells.
 
     Raises:
         Truncated: `data` ends inside it.
@@ -105,15 +124,15 @@ def read_compact_string(data: bytes, pos: int) -> tuple[str | None, int]:
         BadLength: It is longer than 32767 bytes.
 
     """
-    size, pos = read_uvarint(data, pos)
-    if size > MAX_STRING + 1:
-        raise BadLength(f"a string of {size - 1} bytes")
-    return _text(data, pos, size - 1)
+    length, pos = _read_compact_length(data, pos)
+    if length > MAX_STRING:
+        raise BadLength(f"a string of {length} bytes")
+    return _text(data, pos, length)
 
 
 def _text(data: bytes, pos: int, length: int) -> tuple[str | None, int]:
     raw, pos = _take(data, pos, length)
-    return (None if raw is None else raw.decode("utf-8", "replace")), pos
+    return (None if raw is None else raw.decode("utf-8", AS_JAVA)), pos
 
 
 def read_bytes(data: bytes, pos: int) -> tuple[bytes | None, int]:
@@ -135,8 +154,13 @@ def read_compact_bytes(data: bytes, pos: int) -> tuple[bytes | None, int]:
         BadLength: Its length is no varint.
 
     """
+    length, pos = _read_compact_length(data, pos)
+    return _take(data, pos, length)
+
+
+def _read_compact_length(data: bytes, pos: int) -> tuple[int, int]:
     size, pos = read_uvarint(data, pos)
-    return _take(data, pos, size - 1)
+    return (size - 1 if size > -(1 << 31) else (1 << 31) - 1), pos
 
 
 def _read_int(form: struct.Struct, data: bytes, pos: int) -> tuple[int, int]:
@@ -174,8 +198,8 @@ def read_compact_count(data: bytes, pos: int) -> tuple[int, int]:
         BadLength: As for `read_count`.
 
     """
-    size, pos = read_uvarint(data, pos)
-    return _check_count(data, pos, size - 1)
+    count, pos = _read_compact_length(data, pos)
+    return _check_count(data, pos, count)
 
 
 def _check_count(data: bytes, pos: int, count: int) -> tuple[int, int]:
@@ -184,20 +208,34 @@ def _check_count(data: bytes, pos: int, count: int) -> tuple[int, int]:
     return max(count, -1), pos
 
 
-def read_tag(data: bytes, pos: int) -> tuple[int, bytes, int]:
-    """Read one entry of a tag buffer: its tag, the bytes it holds, and the position after it.
+def read_tag(data: bytes, pos: int) -> tuple[int, int, int]:
+    """Read the beginning of an entry of a tag buffer: its tag, the size of what it holds, and where that begins.
+
+    Apache Kafka looks at the size of a tag that it does not know, and only of such a one: what is known is read by its
+    type, as `MessageDataGenerator` has it.
 
     Raises:
         Truncated: `data` ends inside it.
-        BadLength: Its size is no size.
+        BadLength: One of the two is no varint.
 
     """
     tag, pos = read_uvarint(data, pos)
     size, pos = read_uvarint(data, pos)
+    return tag, size, pos
+
+
+def skip_tag(data: bytes, pos: int, size: int) -> int:
+    """Pass over what an entry of a tag buffer holds; return the position after it.
+
+    Raises:
+        Truncated: `data` ends inside it.
+        BadLength: Its size is negative.
+
+    """
     body, pos = _take(data, pos, size)
     if body is None:
         raise BadLength(f"a tagged field of {size} bytes")
-    return tag, body, pos
+    return pos
 
 
 def read_tag_count(data: bytes, pos: int) -> tuple[int, int]:
@@ -225,7 +263,8 @@ def skip_tags(data: bytes, pos: int) -> int:
     """
     count, pos = read_tag_count(data, pos)
     for _ in range(count):
-        _, _, pos = read_tag(data, pos)
+        _, size, pos = read_tag(data, pos)
+        pos = skip_tag(data, pos, size)
     return pos
 
 

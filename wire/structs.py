@@ -4,8 +4,8 @@
     struct_of(HeartbeatRequest, 4).build(values(message, 4)) -> bytes
 
 It is for people and for tests: to dump a frame field by field, to build a frame that is wrong in one chosen place,
-and to judge the generated code of `wire.codec`, with which it shares the tables but no line. It is far too slow and
-too trusting to face the network: it raises `construct.ConstructError` and knows no limits.
+and to judge the generated code of `wire.codec`, with which it shares the tables and what becomes of bad UTF-8, but no
+line. It is far too slow and too trusting to face the network: it raises `construct.ConstructError` and knows no limits.
 
 In a Container the fields that the version lacks are absent. The tag buffer of a struct is its last entry, `tags`: a
 list of `{"tag": int, "body": ...}`, where the body of a tag that the version defines is parsed and any other is bytes.
@@ -24,6 +24,7 @@ import construct as c  # type: ignore[import-untyped]
 
 from wire.errors import Unsupported
 from wire.header import request_header_version, response_header_version
+from wire.primitives import AS_JAVA
 from wire.schema import Array, Message, Primitive, Struct, Versioned, WireType
 
 _S = TypeVar("_S", bound=Struct)
@@ -111,8 +112,12 @@ class _Noted(c.Subconstruct):  # type: ignore[misc]
         return noted.note(label, self.subcon, stream, context, path)
 
 
+def _signed(value: int) -> int:
+    return (value + (1 << 31)) % (1 << 32) - (1 << 31)
+
+
 class _Uvarint(type(c.VarInt)):  # type: ignore[misc]
-    """An unsigned varint of at most 5 bytes, as `wire.primitives` has it; construct's own knows no end."""
+    """A varint of at most 5 bytes in a signed variable, as `wire.primitives` has it; construct's own knows no end."""
 
     def _parse(self, stream: Any, context: Any, path: str) -> Any:  # noqa: ARG002 - construct calls it so
         value = 0
@@ -120,15 +125,32 @@ class _Uvarint(type(c.VarInt)):  # type: ignore[misc]
             (byte,) = c.stream_read(stream, 1, path)
             value |= (byte & 0x7F) << shift
             if byte < 0x80:
-                return value
+                return _signed(value)
         raise c.IntegerError(f"a varint of more than {_LONGEST_VARINT} bytes", path=path)
 
 
 _UVARINT: Final = _Uvarint()
 
 
-def _tag_buffer(body: Any) -> Any:
-    entry = c.Struct(_row("tag", _UVARINT), "body" / c.Prefixed(_UVARINT, body))
+class _Entry(c.Construct):  # type: ignore[misc]
+    """What a tagged field holds. The size in front of it only counts where nobody knows the tag, as in Apache Kafka."""
+
+    def __init__(self, known: Mapping[int, Any]) -> None:
+        super().__init__()
+        self.known = known
+        self.written = c.Prefixed(_UVARINT, c.Switch(c.this.tag, known, default=c.GreedyBytes))
+
+    def _parse(self, stream: Any, context: Any, path: str) -> Any:
+        size = _UVARINT._parsereport(stream, context, path)  # noqa: SLF001
+        content = self.known.get(context.tag, _Noted(c.Bytes(size), "body"))
+        return content._parsereport(stream, context, path)  # noqa: SLF001
+
+    def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
+        return self.written._build(obj, stream, context, path)  # noqa: SLF001
+
+
+def _tag_buffer(known: Mapping[int, Any]) -> Any:
+    entry = c.Struct(_row("tag", _UVARINT), "body" / _Entry(known))
     return _row("tags", c.PrefixedArray(_UVARINT, _Noted(entry)))
 
 
@@ -136,7 +158,7 @@ def _row(name: str, content: Any) -> Any:
     return name / _Noted(content, name)
 
 
-_UNKNOWN_TAGS: Final = _tag_buffer(_Noted(c.GreedyBytes, "body"))
+_UNKNOWN_TAGS: Final = _tag_buffer({})
 
 
 def trace(rendered: Any, data: bytes, start: int = 0, *, most: int = MOST_SPOTS) -> Trace:
@@ -245,7 +267,7 @@ def _struct(cls: type[Struct], version: int, *, flexible: bool) -> Any:
     rows = [_row(f.name, content[f.name]) for f in present if f.tag is None]
     if flexible:
         known = {f.tag: _Noted(content[f.name], f.name) for f in present if f.tag is not None}
-        rows.append(_tag_buffer(c.Switch(c.this.tag, known, default=_Noted(c.GreedyBytes, "body"))))
+        rows.append(_tag_buffer(known))
     return c.Struct(*rows)
 
 
@@ -275,7 +297,7 @@ def _sized(of: Primitive, *, flexible: bool, nullable: bool) -> Any:
         return raw
     return c.ExprAdapter(
         raw,
-        lambda value, _: None if value is None else value.decode("utf-8", "replace"),
+        lambda value, _: None if value is None else value.decode("utf-8", AS_JAVA),
         lambda value, _: None if value is None else value.encode(),
     )
 
@@ -286,7 +308,7 @@ def _counted(item: Any, *, flexible: bool, nullable: bool) -> Any:
 
 def _behind_length(plain: Any, content: Any, *, flexible: bool, nullable: bool) -> Any:
     """Put a length in front of something that reads `this.length` things; a negative length means null."""
-    compact = c.ExprAdapter(_UVARINT, lambda size, _: size - 1, lambda length, _: length + 1)
+    compact = c.ExprAdapter(_UVARINT, lambda size, _: _signed(size - 1), lambda length, _: length + 1)
     both = c.Struct(
         "length" / (compact if flexible else plain), "content" / c.If(lambda this: this.length >= 0, content)
     )

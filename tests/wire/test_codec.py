@@ -4,6 +4,7 @@ import tracemalloc
 import uuid
 
 import pytest
+from construct import ConstructError
 
 from tests.wire import samples
 from wire import messages as m
@@ -30,6 +31,7 @@ from wire.schema import (
     payload,
     struct,
 )
+from wire.structs import message_of, struct_of
 
 
 @struct
@@ -107,7 +109,7 @@ def test_readers_and_writers_are_kept():
 
 
 def test_the_generated_text_can_be_read():
-    assert "v1 = data[pos:stop].decode('utf-8', 'replace')" in reader_source(m.HeartbeatRequest, 4)[0]
+    assert "v1 = data[pos:stop].decode('utf-8', 'wire.as_java')" in reader_source(m.HeartbeatRequest, 4)[0]
     assert "v1 = m.group_id.encode()" in writer_source(m.HeartbeatRequest, 4)[0]
 
 
@@ -127,6 +129,27 @@ class TestStrings:
         assert self.request(5, b"\2\4a\xff\xc3\0\0") == ["a\ufffd\ufffd"]
         long = b"\xff" * 200
         assert self.request(5, b"\2\xc9\1" + long + b"\0\0") == ["\ufffd" * 200]
+
+    @pytest.mark.parametrize(
+        ("raw", "count"),
+        [
+            (b"\xed\xa0\x80", 1),
+            (b"\xed\xa0\x80\xed\xb0\x80", 2),
+            (b"\xed\xa0", 1),
+            (b"\xed\xbf\xc0", 2),
+            (b"\xed", 1),
+            (b"\xed\xc0", 2),
+            (b"\xe2\x82\xed\xbf\xbf", 2),
+            (b"\xf0\x9f\x98", 1),
+            (b"\xf4\x90\x80\x80", 4),
+        ],
+    )
+    def test_as_many_characters_replace_malformed_utf8_as_in_java(self, raw, count):
+        size = len(raw)
+        bodies = {0: b"\0\0\0\1" + bytes([0, size]) + raw, 5: b"\2" + bytes([size + 1]) + raw + b"\0\0"}
+        for version, body in bodies.items():
+            assert self.request(version, body) == ["\ufffd" * count]
+            assert struct_of(m.DescribeGroupsRequest, version).parse(body).groups == ["\ufffd" * count]
 
     def test_the_longest_compact_string(self):
         assert self.request(5, b"\2\x80\x80\2" + b"x" * 32767 + b"\0\0") == ["x" * 32767]
@@ -161,6 +184,21 @@ class TestStrings:
     def test_a_varint_of_six_bytes(self):
         with pytest.raises(BadLength):
             self.request(5, b"\2\x80\x80\x80\x80\x80\0")
+
+    def test_one_less_than_the_least_number_is_the_greatest(self):
+        least = b"\x80\x80\x80\x80\x08"
+        with pytest.raises(BadLength, match="a string of 2147483647 bytes"):
+            decode(m.HeartbeatRequest, 4, b"\2g\0\0\0\1\2m" + least + b"\0")
+        with pytest.raises(BadLength, match="an array of 2147483647 elements"):
+            decode(m.MetadataRequest, 9, least + b"\1\0\0\0")
+        with pytest.raises(Truncated, match="a value of 2147483647 bytes"):
+            decode(m.ProduceRequest, 9, b"\0" + bytes(6) + b"\2\2t\2\0\0\0\0" + least + b"\0\0\0")
+        with pytest.raises(ConstructError):
+            struct_of(m.MetadataRequest, 9).parse(least + b"\1\0\0\0")
+
+    def test_bits_beyond_the_32nd_do_not_count(self):
+        assert self.request(5, b"\2\x82\x80\x80\x80\x70x\0\0") == ["x"]
+        assert struct_of(m.DescribeGroupsRequest, 5).parse(b"\2\x82\x80\x80\x80\x70x\0\0").groups == ["x"]
 
 
 class TestArrays:
@@ -226,13 +264,26 @@ class TestTags:
         tagged = data[:-5] + b"\5\x09\1x\1\1x\0\2\2b\0\2\2c\x0a\0"
         assert decode(m.FetchRequest, 14, tagged) == m.FetchRequest(cluster_id="c")
 
-    def test_a_known_tag_is_read_within_its_size(self):
+    @pytest.mark.parametrize("size", [b"\x08", b"\0", b"\4", b"\x0a", b"\xff\xff\xff\xff\x07", b"\xff\xff\xff\xff\x0f"])
+    def test_the_size_of_a_known_tag_does_not_count(self, size):
+        request = m.FetchRequest(cluster_id="cluster")
+        start = encode(request, 12)[: -len(b"\1\0\x08\x08cluster")]
+        data = start + b"\2\0" + size + b"\x08cluster" + b"\x09\3abc"
+        assert reader(m.FetchRequest, 12)(data, 0) == (request, len(data))
+        parsed = struct_of(m.FetchRequest, 12).parse(data)
+        assert message_of(m.FetchRequest, 12, parsed) == request
+        assert [(entry.tag, entry.body) for entry in parsed.tags] == [(0, "cluster"), (9, b"abc")]
+
+    def test_a_known_tag_of_which_too_little_is_there(self):
         data = encode(m.FetchRequest(cluster_id="cluster"), 12)
-        start = data[: -len(b"\1\0\x08\x08cluster")]
-        with pytest.raises(Truncated):  # the string would reach beyond its entry
-            decode(m.FetchRequest, 12, start + b"\1\0\4\x08cluster")
-        longer = decode(m.FetchRequest, 12, start + b"\1\0\x0a\x08clusterxx")
-        assert longer == m.FetchRequest(cluster_id="cluster")
+        with pytest.raises(Truncated):
+            decode(m.FetchRequest, 12, data[:-1])
+
+    def test_what_is_too_much_in_a_known_tag_is_the_next_entry(self):
+        start = encode(m.FetchRequest(cluster_id="c"), 12)[:-5]
+        assert decode(m.FetchRequest, 12, start + b"\2\0\5\2c\x09\1x") == m.FetchRequest(cluster_id="c")
+        with pytest.raises(Truncated):
+            decode(m.FetchRequest, 12, start + b"\2\0\4\2czz")
 
     def test_a_null_in_a_tagged_field(self):
         data = encode(m.ApiVersionsResponse(), 3)
