@@ -1,7 +1,8 @@
-"""The one clock of a server. It can be moved forward on command, never back."""
+"""The one clock of a server. It can be moved forward on command, and stopped, but never goes back."""
 
 import time
 from collections.abc import Callable
+from math import inf
 
 import trio
 
@@ -9,7 +10,7 @@ from kcoord.core.outcome import Now
 
 
 class Clock:
-    """Trio's clock plus an offset that only grows, and a wall clock that moves with it.
+    """Trio's clock plus an offset, and a wall clock that moves with it. While it is frozen, time stands still.
 
     The wall clock is read once, at the start: after that both times advance together. So virtual time
     (`trio.testing.MockClock`) and moved time show in stored timestamps too, and a correction of the
@@ -20,6 +21,7 @@ class Clock:
 
     def __init__(self, start_wall_ms: int | None = None) -> None:
         self._offset = 0.0
+        self._frozen_at: float | None = None
         self._start = trio.current_time()
         self._start_wall_ms = time.time_ns() // 1_000_000 if start_wall_ms is None else start_wall_ms
         self._waiting: dict[int, Callable[[], None]] = {}
@@ -27,26 +29,55 @@ class Clock:
 
     def now(self) -> Now:
         """Return the time: `mono` in seconds for deadlines, `wall_ms` in Unix ms for timestamps."""
-        mono = trio.current_time() + self._offset
+        mono = trio.current_time() + self._offset if self._frozen_at is None else self._frozen_at
         return Now(mono, self._start_wall_ms + int((mono - self._start) * 1000))
 
+    @property
+    def is_frozen(self) -> bool:
+        """Whether time stands still."""
+        return self._frozen_at is not None
+
     def deadline(self, mono: float) -> float:
-        """Return when `mono` (seconds on this clock) is on trio's clock, for a cancel scope."""
-        return mono - self._offset
+        """Return when `mono` (seconds on this clock) is on trio's clock, for a cancel scope.
+
+        While time stands still, what is not over yet never comes.
+        """
+        if self._frozen_at is None:
+            return mono - self._offset
+        return trio.current_time() if mono <= self._frozen_at else inf
 
     def advance(self, seconds: float) -> None:
         """Move the time forward by `seconds` and let everybody who waits for a deadline look again.
 
-        Raises ValueError for a negative number: a clock that goes back would bring expired sessions to life.
+        Raises ValueError for a negative number, for a clock that goes back would bring expired sessions to life, and
+        for one that is no finite number.
         """
-        if not seconds >= 0:
+        if not 0 <= seconds < inf:
             raise ValueError(f"the clock only moves forward: {seconds!r} s")
-        self._offset += seconds
+        if self._frozen_at is None:
+            self._offset += seconds
+        else:
+            self._frozen_at += seconds
+        self._tell()
+
+    def freeze(self) -> None:
+        """Let time stand still, but for `advance`, until `resume`; nothing happens if it does already."""
+        self._frozen_at = self.now().mono
+        self._tell()
+
+    def resume(self) -> None:
+        """Let time go on from where it stands; nothing happens if it does."""
+        if self._frozen_at is not None:
+            self._offset = self._frozen_at - trio.current_time()
+            self._frozen_at = None
+            self._tell()
+
+    def _tell(self) -> None:
         for look_again in tuple(self._waiting.values()):
             look_again()
 
     def on_advance(self, look_again: Callable[[], None]) -> Callable[[], None]:
-        """Call `look_again` after each `advance`; what is returned ends that."""
+        """Call `look_again` after each `advance`, `freeze` and `resume`; what is returned ends that."""
         key = self._next_key = self._next_key + 1
         self._waiting[key] = look_again
 

@@ -20,9 +20,11 @@ from typing import Any, Protocol
 import trio
 
 from kcoord.core.coordinator import Coordinator
+from kcoord.core.operators import Answer, Operation, Problem
 from kcoord.core.outcome import Context, Now, Outcome, Record
 from kcoord.core.settings import GroupSettings
 from kcoord.core.states import IllegalMove
+from kcoord.core.tables import Tables
 from kcoord.errors_in_place import error_response, group_error, refusal
 from kcoord.log.partition import Partition
 from kcoord.notices import (
@@ -83,12 +85,26 @@ class Slot:
         if self._event is not None:
             self._event.set()
 
+    def fail(self, code: ErrorCode) -> None:
+        """Let the answer be an error."""
+        self.answer(error_response(self.request, self.version, code))
+
     async def wait(self) -> Any:
         """Return the answer, once it is there. One task may wait; it may also give up, the slot stays good."""
         if self.response is None:
             self._event = trio.Event()
             await self._event.wait()
         return self.response
+
+
+class OperatorSlot(Slot):
+    """The place for the answer to an operation."""
+
+    __slots__ = ()
+
+    def fail(self, code: ErrorCode) -> None:
+        """Let the answer be that the operation was not carried out."""
+        self.answer(Answer(Problem.UNAVAILABLE, f"nothing was done: the coordinator failed with {code.name}"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +174,7 @@ class Shard:
         self._nap = trio.CancelScope()
         self._nap_until = inf
         self._moved_at = -inf
+        self._at_rest: trio.Event | None = None
 
     def begin(self, context: Context, request: Any) -> Slot:
         """Hand in a request; the slot may hold its answer already. Never raises, whatever a client asks."""
@@ -173,7 +190,7 @@ class Shard:
         except Exception as bug:  # noqa: BLE001 - a rule of Kafka's, see below
             # Kafka answers -1 for whatever a handler throws (`KafkaApis.handleError`), and the memory of a
             # coordinator that broke its own rules cannot be trusted with another request.
-            slot.answer(error_response(request, context.version, ErrorCode.UNKNOWN_SERVER_ERROR))
+            slot.fail(ErrorCode.UNKNOWN_SERVER_ERROR)
             self._drop_memory(bug, type(request).__name__)
             return slot
         self._settle(turn)
@@ -189,6 +206,46 @@ class Shard:
         """
         slot = self.begin(context, request)
         return slot.response if slot.response is not None else await slot.wait()
+
+    def begin_operation(self, operation: Operation, now: Now | None = None) -> Slot:
+        """Hand in an operation, at the time `now` if it is not to be the present; the slot gets an `Answer`."""
+        slot = OperatorSlot(operation, 0)
+        self._forget_topics()
+        if self.status is not Status.SERVING:
+            sentence = f"the coordinator of partition {self.partition} does not serve: {self.status.value}"
+            slot.answer(Answer(Problem.UNAVAILABLE, sentence))
+            return slot
+        try:
+            turn = Turn.of(self._coordinator.operate(slot, operation, now or self._time.now()))
+        except Exception as bug:  # noqa: BLE001 - as in `begin`
+            slot.fail(ErrorCode.UNKNOWN_SERVER_ERROR)
+            self._drop_memory(bug, type(operation).__name__)
+            return slot
+        self._settle(turn)
+        return slot
+
+    async def operate(self, operation: Operation) -> Answer:
+        """Do to a group what an operator or a test wishes, and return once that is durable."""
+        answer = await self.begin_operation(operation).wait()
+        assert isinstance(answer, Answer)
+        return answer
+
+    @property
+    def tables(self) -> Tables | None:
+        """The groups as they are, to look at and not to change; None while there is no coordinator."""
+        return self._coordinator.tables if self.status is Status.SERVING else None
+
+    async def rest(self) -> None:
+        """Wait until everything that is due by now has happened and is written; return at once if nobody serves."""
+        while self.status is Status.SERVING and not self._is_at_rest:
+            if self._at_rest is None:
+                self._at_rest = trio.Event()
+            await self._at_rest.wait()
+
+    @property
+    def _is_at_rest(self) -> bool:
+        due = self._due() <= self._time.now().mono
+        return not (due or self._queue or self._writing or self._deleted_topics)
 
     def topic_deleted(self, name: str) -> None:
         """Let go of what was committed for a topic, which is no more.
@@ -228,6 +285,7 @@ class Shard:
             await self._load(task_status)
             while True:
                 if self.status is Status.LOST:
+                    self._rested()
                     await trio.sleep_forever()
                 elif self.status not in (Status.SERVING, Status.STOPPED):
                     await self._load()
@@ -270,6 +328,12 @@ class Shard:
             token.answer(response)
         self._waiting.discard(token)
 
+    def _fail(self, token: object, code: ErrorCode) -> None:
+        assert isinstance(token, Slot)
+        if token.response is None:
+            token.fail(code)
+        self._waiting.discard(token)
+
     # Writing.
 
     async def _write(self) -> None:
@@ -299,8 +363,7 @@ class Shard:
         failed = [reply.token for turn in (*batch, *self._queue) for reply in turn.outcome.replies]
         self._queue = []
         for token in failed:
-            assert isinstance(token, Slot)
-            self._answer(token, error_response(token.request, token.version, code))
+            self._fail(token, code)
         if self.status is Status.SERVING:
             self._release(self._coordinator.unload(self._time.now()))
         if self.status is not Status.STOPPED:
@@ -314,7 +377,7 @@ class Shard:
         self.status = Status.LOADING
         self._queue = []
         for slot in tuple(self._waiting):
-            self._answer(slot, error_response(slot.request, slot.version, ErrorCode.NOT_COORDINATOR))
+            self._fail(slot, ErrorCode.NOT_COORDINATOR)
         self._nap.cancel()
         trace = "".join(traceback.format_exception(bug))
         self._tell([BugFound(partition=self.partition, request=request, traceback=trace)])
@@ -406,8 +469,14 @@ class Shard:
             self._settle(turn)
         await trio.lowlevel.checkpoint()
 
+    def _rested(self) -> None:
+        if self._at_rest is not None:
+            self._at_rest.set()
+            self._at_rest = None
+
     async def _sleep(self) -> None:
         """Sleep until something is due or somebody wakes the task; both move this nap."""
         self._nap_until = self._due()
+        self._rested()
         with trio.CancelScope(deadline=self._time.deadline(self._nap_until)) as self._nap:
             await trio.sleep_forever()

@@ -9,6 +9,7 @@ from kcoord.core.listing import delete_groups, describe_groups, list_groups
 from kcoord.core.membership import heartbeat, leave_group
 from kcoord.core.notes import GroupLoaded
 from kcoord.core.offsets import offset_commit, offset_delete, offset_fetch, topics_deleted
+from kcoord.core.operators import Operation, operate
 from kcoord.core.outcome import Context, Now, Outcome, Record
 from kcoord.core.rebalance import on_join_timeout, on_session_timeout, on_sync_timeout, prepare_rebalance
 from kcoord.core.retention import schedule_sweep, sweep
@@ -78,6 +79,12 @@ class Coordinator:
         while (due := self.tables.timers.pop_due(now.mono)) is not None:
             name, deadline = due
             self._fire(name, Step(self.tables, now if late else now.back_at(deadline), outcome))
+        return outcome
+
+    def operate(self, token: object, operation: Operation, now: Now) -> Outcome:
+        """Do to a group what an operator or a test wishes; its answer is a `kcoord.core.operators.Answer`."""
+        outcome = Outcome()
+        operate(Step(self.tables, now, outcome), token, operation)
         return outcome
 
     def topics_deleted(self, names: set[str], now: Now) -> Outcome:

@@ -21,6 +21,7 @@ from typing import Any
 
 from kcoord.core.coordinator import Coordinator
 from kcoord.core.group import Group
+from kcoord.core.operators import Answer, Operation
 from kcoord.core.outcome import Context, Now, Outcome, Record
 from kcoord.core.settings import GroupSettings
 from kcoord.core.states import GroupState
@@ -374,6 +375,25 @@ class Driver:
             for name, indexes in wanted.items()
         ]
         return self.send(OffsetDeleteRequest(group_id=group, topics=topics), version)
+
+    # --- operators ---
+
+    def operate(self, operation: Operation) -> Answer:
+        """Carry out an operation; its answer comes at once, exactly once."""
+        token = object()
+        outcome = self.coordinator.operate(token, operation, self.now)
+        answers = [reply.response for reply in outcome.replies if reply.token is token]
+        outcome.replies = [reply for reply in outcome.replies if reply.token is not token]
+        self._take(outcome)
+        (answer,) = answers
+        assert isinstance(answer, Answer)
+        return answer
+
+    def impostor(self, group: str) -> Call:
+        """The JoinGroup of somebody who comes under another's instance id, for `Fence`."""
+        call = Call(len(self.calls) + 1, JoinGroupRequest(group_id=group), 9)
+        self.calls.append(call)
+        return call
 
     # --- looking at it ---
 

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from kcoord.core.notes import GroupDeleted, MemberExpired, StaticMemberReplaced
+from kcoord.core.operators import DONE, Expire, Fence, KeepAlive, NewOffset, Rebalance, Remove, SetOffsets
 from kcoord.core.outcome import Now
 from kcoord.core.states import GroupState
-from wire.messages import JoinGroupResponse
+from wire.messages import JoinGroupRequest, JoinGroupResponse
 
 from .driver import EPOCH_MS, Driver, protocols_of
 
@@ -200,6 +201,35 @@ class GroupsAndMembers(RuleBasedStateMachine):
             self.everybody_heartbeats(group)
         self.everybody_syncs(group)
 
+    # --- what operators do ---
+
+    @rule(group=GROUPS, data=st.data())
+    def an_operator_interferes(self, group, data):
+        member_id = self.some_id(group, data)
+        instance = data.draw(INSTANCES, "instance")
+        deleted = NewOffset("t", 0, None)
+        wishes = [
+            Rebalance(group, "wished"),
+            Expire(group, member_id),
+            SetOffsets(group, (NewOffset("t", 0, 5), NewOffset("u", 1, 7))),
+            SetOffsets(group, (deleted,)),
+            KeepAlive({group: frozenset({member_id})}),
+        ]
+        if instance in self.statics(group):
+            wishes.append(Fence(group, instance, self.driver.impostor(group)))
+        answer = self.driver.operate(data.draw(st.sampled_from(wishes), "wish"))
+        assert answer == DONE or answer.sentence
+        for call in self.driver.calls:
+            # Nobody sent the impostor's request if another wish was drawn.
+            call.lost = call.lost or (call.request == JoinGroupRequest(group_id=group) and not self.is_held(call))
+
+    @rule(group=GROUPS)
+    def an_operator_removes_a_group(self, group):
+        known = group in self.driver.coordinator.tables.groups
+        assert (self.driver.operate(Remove(group, "wished")) == DONE) == known
+        assert group not in self.driver.coordinator.tables.groups
+        assert group not in self.driver.coordinator.tables.offsets
+
     # --- time, and restarts ---
 
     @rule(parts=st.lists(SHORT, min_size=1, max_size=4))
@@ -244,6 +274,16 @@ class GroupsAndMembers(RuleBasedStateMachine):
         inside = self.driver.coordinator.tables.groups.get(group)
         pool = (list(inside.members) if inside else []) + self.seen[group][-3:] + self.seen["g1"][-1:]
         return data.draw(st.sampled_from(pool), "member id")
+
+    def statics(self, group):
+        inside = self.driver.coordinator.tables.groups.get(group)
+        return inside.static_members if inside else {}
+
+    def is_held(self, call):
+        """Whether the coordinator still owes this call an answer."""
+        inside = self.driver.coordinator.tables.groups.get(call.request.group_id)
+        members = inside.members.values() if inside else ()
+        return any(member.parked_join is not None and member.parked_join.token is call for member in members)
 
     def instance_of(self, group, member_id):
         inside = self.driver.coordinator.tables.groups.get(group)

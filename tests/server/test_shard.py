@@ -9,6 +9,8 @@ from trio.testing import MockClock, wait_all_tasks_blocked
 
 from kcoord.clock import Clock
 from kcoord.core.coordinator import Coordinator
+from kcoord.core.notes import MemberExpired
+from kcoord.core.operators import DONE, NewOffset, Problem, Rebalance, SetOffsets
 from kcoord.core.outcome import Context
 from kcoord.core.settings import GroupSettings
 from kcoord.core.states import IllegalMove
@@ -638,3 +640,120 @@ async def test_heartbeats_that_wait_unread_count_however_short_the_pause(autojum
     assert (await bench.shard.submit(V5, heartbeat("g", 1, member))).error_code == 0
     await trio.sleep(9)
     assert (await bench.shard.submit(V5, heartbeat("g", 1, member))).error_code == 0
+
+
+# What operators wish, time that stands still, and rest.
+
+
+async def test_an_operation_is_answered_once_its_records_are_durable(autojump_clock, nursery):
+    bench = await bench_with(nursery)
+    with bench.store.hold():
+        slot = bench.shard.begin_operation(SetOffsets("g", (NewOffset("t", 0, 5),)))
+        await wait_all_tasks_blocked()
+        assert slot.response is None
+    assert await slot.wait() == DONE
+    assert bench.shard.tables.offsets["g"]["t", 0].offset == 5
+    assert (await bench.shard.operate(Rebalance("h", ""))).problem is Problem.UNKNOWN
+
+
+async def test_an_operation_that_cannot_be_written_says_so(autojump_clock, nursery):
+    bench = await bench_with(nursery)
+    bench.store.failures.append(StoreError("full", ErrorCode.KAFKA_STORAGE_ERROR))
+    answer = await bench.shard.operate(SetOffsets("g", (NewOffset("t", 0, 5),)))
+    assert answer.problem is Problem.UNAVAILABLE
+    assert answer.sentence == "nothing was done: the coordinator failed with NOT_COORDINATOR"
+
+
+async def test_an_operation_that_is_a_bug_drops_the_memory(autojump_clock, nursery, monkeypatch):
+    bench = await bench_with(nursery)
+
+    def broken(*_):
+        raise IllegalMove("a bug")
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Coordinator, "operate", broken)
+        answer = await bench.shard.operate(Rebalance("g", ""))
+    assert answer.problem is Problem.UNAVAILABLE
+    assert bench.kinds(BugFound)[0].request == "Rebalance"
+
+
+async def test_an_operation_on_a_shard_that_does_not_serve(autojump_clock, nursery):
+    bench = await bench_with(nursery)
+    bench.shard.stop()
+    answer = await bench.shard.operate(Rebalance("g", ""))
+    assert answer.problem is Problem.UNAVAILABLE
+    assert answer.sentence == "the coordinator of partition 0 does not serve: the server stops"
+    assert bench.shard.tables is None
+    await bench.shard.rest()
+
+
+async def test_time_that_stands_still_ends_no_session_until_it_is_moved_or_goes_on(autojump_clock, nursery):
+    bench = await bench_with(nursery)
+    await bench.stable("g")
+    bench.clock.freeze()
+    frozen = bench.clock.now()
+    await trio.sleep(3600)
+    assert bench.clock.now() == frozen
+    assert bench.clock.is_frozen
+    bench.clock.advance(9.5)
+    await bench.shard.rest()
+    assert not bench.kinds(MemberExpired)
+    bench.clock.advance(0.5)
+    await bench.shard.rest()
+    assert len(bench.kinds(MemberExpired)) == 1
+
+
+async def test_time_goes_on_from_where_it_stood(autojump_clock, nursery):
+    bench = await bench_with(nursery)
+    await bench.stable("g")
+    bench.clock.resume()
+    bench.clock.freeze()
+    bench.clock.freeze()
+    await trio.sleep(3600)
+    before = bench.clock.now()
+    bench.clock.resume()
+    assert bench.clock.now() == before
+    await trio.sleep(9.9)
+    assert not bench.kinds(MemberExpired)
+    await trio.sleep(0.2)
+    assert len(bench.kinds(MemberExpired)) == 1
+    assert bench.clock.now().wall_ms - before.wall_ms == pytest.approx(10_100, abs=2)
+
+
+async def test_what_is_due_when_time_stops_still_happens(autojump_clock, nursery):
+    bench = await bench_with(nursery, group_initial_rebalance_delay_ms=0)
+    bench.clock.freeze()
+    member = await bench.stable("g")
+    assert (await bench.shard.submit(V5, heartbeat("g", 1, member))).error_code == 0
+
+
+async def test_rest_comes_when_everything_due_is_done_and_written(autojump_clock, nursery):
+    bench = await bench_with(nursery)
+    await bench.stable("g")
+    await bench.shard.rest()
+    rested = []
+
+    async def wait():
+        await bench.shard.rest()
+        rested.append(len(bench.kinds(MemberExpired)))
+
+    with bench.store.hold():
+        bench.clock.advance(10)
+        nursery.start_soon(wait)
+        nursery.start_soon(wait)
+        await wait_all_tasks_blocked()
+        assert not rested
+    await wait_all_tasks_blocked()
+    assert rested == [1, 1]
+
+
+async def test_rest_does_not_wait_for_a_shard_that_is_lost(autojump_clock, nursery):
+    bench = await bench_with(nursery)
+    with bench.store.hold():
+        bench.shard.begin(V5, commit("h", 4))
+        await wait_all_tasks_blocked()
+        nursery.start_soon(bench.shard.rest)
+        await bench.store.acquire(0)
+    await wait_all_tasks_blocked()
+    assert bench.kinds(PartitionLost)
+    await bench.shard.rest()
