@@ -1,11 +1,13 @@
 """The rules are run here under virtual time, so that a wait of 45 s costs nothing."""
 
-import math
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import trio
 import trio.testing
+
+from tests.scenarios.harness import no_jumps_while_threads_work
 
 
 def run_in_virtual_time(main, *args, clock=None, instruments=()):
@@ -21,21 +23,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 
 @pytest.fixture(autouse=True)
-def time_stands_still_while_threads_work(monkeypatch: pytest.MonkeyPatch) -> None:
+def time_stands_still_while_threads_work() -> Iterator[None]:
     """A thread takes real time, in which a clock that jumps would be past every deadline."""
-    run_sync = trio.to_thread.run_sync
-    working = 0
-
-    async def in_thread(*args, **options):
-        nonlocal working
-        clock = trio.lowlevel.current_clock()
-        working += 1
-        clock.autojump_threshold = math.inf
-        try:
-            return await run_sync(*args, **options)
-        finally:
-            working -= 1
-            if not working:
-                clock.autojump_threshold = 0
-
-    monkeypatch.setattr(trio.to_thread, "run_sync", in_thread)
+    with no_jumps_while_threads_work():
+        yield

@@ -1,5 +1,8 @@
-"""What connects to a server in this process."""
+"""What connects to a server in this process, and how virtual time gets on with threads."""
 
+import math
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import trio
@@ -17,3 +20,28 @@ def opener_to(running: Any, nursery: trio.Nursery) -> Opener:
         return near
 
     return attach
+
+
+@contextmanager
+def no_jumps_while_threads_work() -> Iterator[None]:
+    """Let a clock that jumps over every wait stand still while `trio.to_thread.run_sync` is at work."""
+    run_sync = trio.to_thread.run_sync
+    working = 0
+
+    async def in_thread(*args: Any, **options: Any) -> Any:
+        nonlocal working
+        clock: Any = trio.lowlevel.current_clock()
+        working += 1
+        clock.autojump_threshold = math.inf
+        try:
+            return await run_sync(*args, **options)
+        finally:
+            working -= 1
+            if not working:
+                clock.autojump_threshold = 0
+
+    trio.to_thread.run_sync = in_thread  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        trio.to_thread.run_sync = run_sync
