@@ -12,10 +12,12 @@ import pytest
 
 from integration.waiting import eventually
 from scripts.reference import Reference, Unusable, reference, started, why_not
+from scripts.reference.building import BUILT
 from scripts.reference.context import READY, SCRIPT
-from scripts.reference.probe import call, free_ports
+from scripts.reference.probe import API_VERSIONS, call, free_ports
 
 METADATA, FIND_COORDINATOR = 3, 10
+OLDER = "3.9.2"
 
 
 @pytest.fixture
@@ -63,6 +65,12 @@ def brokers(port: int) -> list[tuple[str, int]]:
         found.append((answer[at - size : at].decode(), struct.unpack_from(">i", answer, at)[0]))
         at += 4
     return found
+
+
+def newest(port: int, key: int) -> int:
+    """The newest version of an API that is advertised (ApiVersions 0)."""
+    answer = call(port, API_VERSIONS, 0, b"")
+    return {api: last for api, _, last in struct.iter_unpack(">hhh", answer[6:])}[key]
 
 
 def partitions(port: int, topic: str) -> int:
@@ -120,6 +128,57 @@ def test_kafka_answers_and_leaves_only_its_directory_to_be_used_again(able, temp
     assert "num.partitions=5\n" in (kept / "server.properties").read_text()
     with reference("kafka", directory=kept, topics={"t": 4}) as bootstrap:
         assert partitions(port_of(bootstrap), "t") == 3
+
+
+def test_kafka_in_an_older_release(able, temporary):
+    able("kafka")
+    with started("kafka", release=OLDER, topics={"t": 3}) as running:
+        check_answers(running, "kafka")
+        assert running.version == OLDER
+        assert newest(port_of(running.bootstrap), METADATA) == 12  # 13 came with 4.0
+        assert partitions(port_of(running.bootstrap), "t") == 3
+    check_nothing_is_left(running, temporary)
+
+
+MAVEN_REFUSES = "[ERROR] Failed to execute goal on project kafka: Could not resolve dependencies for project x:pom:1: "
+UNKNOWN = "kafka: there is no release 0.0.1 of Apache Kafka in Maven Central\n"
+
+
+@pytest.mark.parametrize(
+    ("maven", "status", "sentence"),
+    [
+        (
+            "Could not find artifact org.apache.kafka:kafka_2.13:jar:0.0.1 in central (https://m) -> [Help 1]",
+            2,
+            UNKNOWN,
+        ),
+        ("org.apache.kafka:kafka_2.13:jar:0.0.1 was not found in https://m during a previous attempt.", 2, UNKNOWN),
+        ("Could not transfer artifact org.apache.kafka:kafka_2.13:pom:0.0.1: Unknown host m", 1, "Unknown host m"),
+        ("Could not find artifact org.slf4j:slf4j-simple:jar:0.0.1 in central", 1, "slf4j-simple"),
+    ],
+)
+def test_a_release_that_cannot_be_had(maven, status, sentence, tmp_path):
+    for program, text in (("mvn", f"echo '{MAVEN_REFUSES}{maven}'; exit 1"), ("java", "exit 3")):
+        (tmp_path / program).write_text(f"#!/bin/sh\n{text}\n")
+        (tmp_path / program).chmod(0o755)
+    path = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    command = [sys.executable, str(SCRIPT), "kafka", "--release=0.0.1"]
+    done = subprocess.run(command, env=path, capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (status, "")
+    assert done.stderr == sentence if status == 2 else sentence in done.stderr
+    assert list(BUILT.glob("reference-kafka-0.0.1*")) == []
+
+
+@pytest.mark.parametrize("kind", ["kfake", "librdkafka"])
+def test_a_broker_that_comes_in_one_release(kind, able, temporary):
+    able(kind)
+    with pytest.raises(Unusable, match=f"{kind}: it is to be had in release \\S+ only, not 3.9.2"):
+        started(kind, release="3.9.2").__enter__()
+    with started(kind) as running:
+        usual = running.version
+    with started(kind, release=usual) as running:
+        assert running.version == usual
+    assert list(temporary.iterdir()) == []
 
 
 def test_a_kfake_with_topics_on_a_port_that_was_chosen(able, tmp_path):
@@ -183,7 +242,9 @@ def test_a_machine_without_the_toolchain(kind, sentence, tmp_path):
     assert done.stderr.count("\n") == 1
 
 
-@pytest.mark.parametrize("arguments", ["kafka --port=65536", "kfake --topic=t", "kfake --override=x", "nix", ""])
+@pytest.mark.parametrize(
+    "arguments", ["kafka --port=65536", "kafka --release=x", "kfake --topic=t", "kfake --override=x", "nix", ""]
+)
 def test_arguments_that_are_wrong(arguments):
     done = subprocess.run([sys.executable, str(SCRIPT), *arguments.split()], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")

@@ -4,14 +4,16 @@ import re
 import shutil
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 
 from .brokers import Running, Wanted, not_on_path, serve
 from .building import built
-from .overseer import Overseer
+from .overseer import Failed, Overseer, Unusable
 from .probe import HOST, create_topics, free_ports
 
 SOURCE = Path(__file__).parent / "kafka"
+GROUP, ARTIFACT = "org.apache.kafka", "kafka_2.13"
 NODE = 1
 CLUSTER_ID = "a2Nvb3JkLXJlZmVyZW5jZQ"
 JAVA = (
@@ -38,7 +40,7 @@ def missing() -> Sequence[str]:
 
 
 def version() -> str:
-    """That of the pom."""
+    """The usual one: that of the pom."""
     found = re.search(r"<kafka\.version>(.+)</kafka\.version>", (SOURCE / "pom.xml").read_text())
     assert found is not None
     return found[1]
@@ -46,7 +48,8 @@ def version() -> str:
 
 def start(wanted: Wanted, overseer: Overseer, undo: ExitStack) -> Running:
     """See `brokers.Kind`. A directory that is used again is told the new ports."""
-    home = built("kafka", SOURCE, make, overseer)
+    release = wanted.release or version()
+    home = built("kafka", SOURCE, partial(make, release), overseer, release)
     directory = wanted.directory or wanted.scratch
     data = directory / "data"
     if not (data / "meta.properties").exists():
@@ -58,18 +61,38 @@ def start(wanted: Wanted, overseer: Overseer, undo: ExitStack) -> Running:
     log = directory / "kafka.log"
     process = serve([*java(home), "kafka.Kafka", str(properties)], log, port, overseer, undo)
     create_topics(port, wanted.topics)
-    return Running(version(), port, process.pid, process, log)
+    return Running(release, port, process.pid, process, log)
 
 
-def make(overseer: Overseer, home: Path) -> None:
-    """Gather the jars, and format a directory to copy: that takes a Java of its own."""
+def make(release: str, overseer: Overseer, home: Path) -> None:
+    """Gather the jars of a release, and format a directory to copy: that takes a Java of its own.
+
+    Raises Unusable if there is no such release, or it cannot be run here.
+    """
     pom = str(SOURCE / "pom.xml")
-    maven = ["mvn", "--quiet", "--batch-mode", "--no-transfer-progress", f"--file={pom}", f"-Dout={home}", "compile"]
-    overseer.run(maven, home / "maven.log")
+    maven = ["mvn", "--quiet", "--batch-mode", "--no-transfer-progress", f"--file={pom}"]
+    maven += [f"-Dout={home}", f"-Dkafka.version={release}", "compile"]
+    log = home / "maven.log"
+    try:
+        overseer.run(maven, log)
+    except Failed as error:
+        if is_unknown(release, log.read_text(errors="replace")):
+            raise Unusable(f"there is no release {release} of Apache Kafka in Maven Central") from error
+        raise
     properties = home / "format.properties"
     write(properties, settings(home / "formatted", *free_ports(2)))
     tool = [*java(home), "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(properties)]
     overseer.run(tool, home / "format.log")
+
+
+def is_unknown(release: str, said: str) -> bool:
+    """Whether Maven said that its repository, which it reached, does not have the release.
+
+    It says so in other words when it was told that before, and asks nobody again for a day.
+    """
+    artifact = re.escape(f"{GROUP}:{ARTIFACT}:") + r"\w+" + re.escape(f":{release}")
+    found = re.search(rf"Could not find artifact {artifact} |{artifact} was not found in \S+ during a previous", said)
+    return found is not None
 
 
 def java(home: Path) -> list[str]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
-from .overseer import Failed, Overseer, Process, end, tail
+from .overseer import Failed, Overseer, Process, Unusable, end, tail
 from .probe import is_up
 
 TRIES, PAUSE = 1_200, 0.1
@@ -18,7 +18,8 @@ TRIES, PAUSE = 1_200, 0.1
 class Wanted:
     """What was asked for. Port 0 is any that is free.
 
-    `directory` is for what is to be kept, None where nothing is; `scratch` for the rest.
+    `directory` is for what is to be kept, None where nothing is; `scratch` for the rest. `release` is that of the
+    broker, None for the usual one.
     """
 
     port: int
@@ -26,6 +27,7 @@ class Wanted:
     scratch: Path
     topics: Mapping[str, int]
     overrides: Mapping[str, str]
+    release: str | None
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,12 @@ class Kind(Protocol):
 
         Raises Unusable, Failed, and what `Overseer.wait` raises.
         """
+
+
+def only_one_release(wanted: Wanted, version: str) -> None:
+    """Raises Unusable if another release of a broker is asked for than the one that there is."""
+    if wanted.release not in (None, version):
+        raise Unusable(f"it is to be had in release {version} only, not {wanted.release}")
 
 
 def not_on_path(*programs: str) -> list[str]:

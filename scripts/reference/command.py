@@ -1,12 +1,13 @@
 """The command line of scripts/reference.py.
 
     python scripts/reference.py kafka|kfake|librdkafka [--port P] [--topic NAME:PARTITIONS] [--override KEY=VALUE]
-                                                       [--directory DIR] [--until-stdin-ends]
+                                                       [--release RELEASE] [--directory DIR] [--until-stdin-ends]
 
 starts that broker on 127.0.0.1 and prints one line as soon as it answers ApiVersions:
 
     kafka 4.4.0, process 4711, is listening on 127.0.0.1:9092
 
+Kafka is started in the release of the pom in kafka/ unless --release names another that Maven Central has, from 3.3 on.
 SIGTERM, SIGINT (Ctrl-C) and, with --until-stdin-ends, the end of standard input stop it. The data is in a temporary
 directory that is removed then, unless --directory names one. Whichever of the processes is killed, the broker is
 stopped too: a second process holds it, which learns from a pipe that the first one is gone, and if it is the second,
@@ -15,6 +16,7 @@ and for what this machine lacks.
 """
 
 import argparse
+import re
 import subprocess
 import sys
 import tempfile
@@ -40,6 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--directory", type=Path, help="keep the data there; by default it is removed at the end")
     parser.add_argument("--topic", type=topic, action="append", default=[], metavar="NAME:PARTITIONS")
     parser.add_argument("--override", type=setting, action="append", default=[], metavar="KEY=VALUE")
+    parser.add_argument("--release", type=release, help="of Apache Kafka, like 3.9.2; by default that of the pom")
     parser.add_argument(UNTIL_STDIN_ENDS, action="store_true", help="stop at the end of standard input, too")
     given = parser.parse_args(arguments)
     overseer = Overseer()
@@ -84,6 +87,7 @@ def run(given: argparse.Namespace, overseer: Overseer) -> None:
             scratch=scratch,
             topics=dict(given.topic),
             overrides=dict(given.override),
+            release=given.release,
         )
         running = kind.start(wanted, overseer, undo)
         what = f"{given.kind} {running.version}, process {running.pid}"
@@ -110,6 +114,13 @@ def topic(text: str) -> tuple[str, int]:
     if not separator or int(count) < 1:
         raise ValueError
     return name, int(count)
+
+
+def release(text: str) -> str:
+    # Of Maven, other text would ask for ranges, or name a property of the pom.
+    if not re.fullmatch(r"v?\d[\w.-]*", text):
+        raise ValueError
+    return text
 
 
 def setting(text: str) -> tuple[str, str]:

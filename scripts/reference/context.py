@@ -40,8 +40,11 @@ def started(
     directory: Path | None = None,
     topics: Mapping[str, int] | None = None,
     overrides: Mapping[str, object] | None = None,
+    release: str | None = None,
 ) -> Iterator[Reference]:
     """Run a broker on 127.0.0.1, on a free port if `port` is 0, with topics of so many partitions.
+
+    Kafka comes in any `release` that Maven Central has, like "3.9.2", from 3.3 on; the usual one is that of the pom.
 
     Raises Unusable, with a sentence, where the machine cannot run it or it has no such thing as was asked for, and
     AssertionError when it does not start, or ended before it was to. It ends with this process, also when that is
@@ -49,6 +52,7 @@ def started(
     """
     command = [sys.executable, str(SCRIPT), kind, f"--port={port}", UNTIL_STDIN_ENDS]
     command += [f"--directory={directory}"] if directory else []
+    command += [f"--release={release}"] if release else []
     command += [f"--topic={name}:{partitions}" for name, partitions in (topics or {}).items()]
     command += [f"--override={key}={value}" for key, value in (overrides or {}).items()]
     with tempfile.TemporaryFile("w+") as errors:

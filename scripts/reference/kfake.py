@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
-from .brokers import Running, Wanted, not_on_path, serve
+from .brokers import Running, Wanted, not_on_path, only_one_release, serve
 from .building import built
 from .overseer import Overseer
 from .probe import create_topics, free_ports
@@ -28,6 +28,7 @@ def version() -> str:
 
 def start(wanted: Wanted, overseer: Overseer, undo: ExitStack) -> Running:
     """See `brokers.Kind`."""
+    only_one_release(wanted, version())
     home = built("kfake", SOURCE, make, overseer)
     port = wanted.port or free_ports(1)[0]
     command = [str(home / "kfake"), f"-port={port}"]

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from contextlib import ExitStack
 from typing import Any
 
-from .brokers import Running, Wanted
+from .brokers import Running, Wanted, only_one_release
 from .overseer import Failed, Overseer, Unusable
 from .probe import HOST, is_up
 
@@ -35,6 +35,7 @@ def start(wanted: Wanted, _overseer: Overseer, undo: ExitStack) -> Running:
     """See `brokers.Kind`. The overrides are settings of the client that it lives in."""
     import confluent_kafka
 
+    only_one_release(wanted, confluent_kafka.libversion()[0])
     if wanted.directory:
         raise Unusable("librdkafka keeps everything in memory: it has no use for a directory")
     if wanted.topics:
