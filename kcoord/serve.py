@@ -39,6 +39,15 @@ class Running:
         """How many connections there are."""
         return len(self._connections)
 
+    @property
+    def open_connections(self) -> frozenset[int]:
+        """The numbers of the connections that there are, as requests that are told of have them."""
+        return self._connections.numbers
+
+    async def drop_connections(self, why: str) -> None:
+        """End every connection that there is, and wait until it has ended; new ones are welcome."""
+        await self._connections.close_all(why)
+
     async def stop(self) -> None:
         """Send away who waits, with NOT_COORDINATOR, as a broker does that shuts down; then cancel `serve`.
 

@@ -332,9 +332,13 @@ class Partition:
         for callback in tuple(self._watchers.values()):
             callback()
 
+    def empty(self) -> None:
+        """Drop all records, whatever the policy says; offsets go on from where they are."""
+        self._memory.used -= self._pending.discard()
+        self._drop(len(self._batches), self.high_watermark)
+
     def drop(self) -> None:
         """Give everything up, because the topic is deleted."""
         self.deleted = True
         self._producers.clear()
-        self._memory.used -= self._pending.discard()
-        self._drop(len(self._batches), self.high_watermark)
+        self.empty()

@@ -96,20 +96,20 @@ class Load:
 class Connection:
     """Serves one client over any trio stream.
 
-    `host` is the peer's numeric address. `last_active` is the moment, on trio's clock in seconds, when bytes came
-    last or an answer was last sent in whole.
+    `number` counts connections from 1. `host` is the peer's numeric address. `last_active` is the moment, on trio's
+    clock in seconds, when bytes came last or an answer was last sent in whole.
     """
 
     __slots__ = (
-        "_broker", "_endpoint", "_java_host", "_known", "_load", "_number", "_scope", "_software", "_stream", "_used",
-        "host", "last_active", "port", "requests", "why",
+        "_broker", "_endpoint", "_java_host", "_known", "_load", "_scope", "_software", "_stream", "_used",
+        "host", "last_active", "number", "port", "requests", "why",
     )  # fmt: skip
 
     def __init__(
         self, broker: Broker, load: Load, stream: trio.abc.Stream, host: str, port: int, endpoint: Endpoint
     ) -> None:
         self._broker = broker
-        self._number = broker.next_connection()
+        self.number = broker.next_connection()
         self._load = load
         self._stream = stream
         self._endpoint = endpoint
@@ -225,7 +225,7 @@ class Connection:
         self._broker.tell_of_request(
             RequestReceived(
                 number=number,
-                connection=self._number,
+                connection=self.number,
                 host=self.host,
                 port=self.port,
                 client_id=context.client_id,

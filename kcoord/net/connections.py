@@ -22,9 +22,23 @@ class Connections:
         self._broker = broker
         self._load = Load()
         self._open: set[Connection] = set()
+        self._one_ended = trio.Event()
 
     def __len__(self) -> int:
         return len(self._open)
+
+    @property
+    def numbers(self) -> frozenset[int]:
+        """The numbers of those that are open."""
+        return frozenset(each.number for each in self._open)
+
+    async def close_all(self, why: str) -> None:
+        """End all that are open, whatever they are waiting for, and wait until they have ended."""
+        while self._open:
+            for connection in tuple(self._open):
+                connection.close(why)
+            self._one_ended = trio.Event()
+            await self._one_ended.wait()
 
     async def serve(self, stream: trio.abc.Stream, host: str, port: int, endpoint: Endpoint) -> None:
         """Serve one client until its connection ends; close it at once if there are too many already."""
@@ -39,6 +53,7 @@ class Connections:
             await connection.run()
         finally:
             self._open.discard(connection)
+            self._one_ended.set()
 
     async def close_idle(self) -> None:
         """Look for idle connections until cancelled. One task does that for all: none has a timer of its own."""

@@ -261,6 +261,19 @@ def test_records_of_a_topic_that_is_neither_compacted_nor_cut_are_deleted_on_dem
     assert log.delete_before(1) == 1
 
 
+def test_a_partition_is_emptied_whatever_the_policy_and_offsets_go_on():
+    log = partition(cleanup_policy=frozenset({"compact"}))
+    told = []
+    log.watch(lambda: told.append(log.log_start_offset))
+    fill(log, (0, 0))
+    log.append_own([(b"k", b"v")], NOW)
+    log.empty()
+    assert (log.log_start_offset, log.high_watermark, log.size_bytes, log.settled_bytes) == (3, 3, 0, 0)
+    assert told[-1] == 3
+    assert log.append_own([(b"k", b"w")], NOW).base_offset == 3
+    assert offsets(log.read(0, 1000, at_least_one=True)) == [3]
+
+
 def test_old_batches_go():
     log = partition(retention_ms=1000)
     fill(log, (0,), (10, 500), (2000,), (0,))

@@ -1,0 +1,73 @@
+"""The server's clock, in the hands of a test."""
+
+from math import inf
+
+import trio
+
+from kcoord.broker import Broker
+from kcoord.control.errors import Impossible
+from kcoord.control.presence import Presence
+from kcoord.core.operators import KeepAlive
+from kcoord.core.outcome import Now
+
+TURNS = 5
+"""Turns in which connections that have ended are noticed: one reads the end, others close and forget."""
+
+
+class ClockControl:
+    """Time as the server sees it: sessions, join and sync phases, retention. Sockets live in real time."""
+
+    def __init__(self, broker: Broker, presence: Presence) -> None:
+        self._broker = broker
+        self._presence = presence
+
+    def now(self) -> Now:
+        """Return the time: `mono` in seconds, from some moment on, and `wall_ms`, Unix time in ms."""
+        return self._broker.clock.now()
+
+    @property
+    def is_frozen(self) -> bool:
+        """Whether time stands still."""
+        return self._broker.clock.is_frozen
+
+    async def advance(self, seconds: float, *, heartbeats: bool = True) -> Now:
+        """Move time forward; return when everything that was due has happened to groups, in its order, and is written.
+
+        With `heartbeats`, members whose connection is open count as having sent heartbeats all the while, as they
+        would have; those who are gone do not. Without, nobody is heard of, and all sessions that are shorter end.
+        Either way nobody can join or sync meanwhile: a join phase that begins and ends within one move is over without
+        those who would have joined again.
+
+        Raises Impossible for what is no number of seconds from 0.
+        """
+        if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < inf:
+            raise Impossible(f"the clock only moves forward, by a number of seconds from 0, not {seconds!r}")
+        for _ in range(TURNS):
+            await trio.lowlevel.checkpoint()
+        if heartbeats:
+            self._keep_alive(seconds)
+        self._broker.clock.advance(seconds)
+        for shard in self._broker.shards:
+            await shard.rest()
+        return self.now()
+
+    def freeze(self) -> Now:
+        """Let time stand still but for `advance`: no session ends, no phase is over, until `resume`."""
+        self._broker.clock.freeze()
+        return self.now()
+
+    def resume(self) -> Now:
+        """Let time go on from where it stands."""
+        self._broker.clock.resume()
+        return self.now()
+
+    def _keep_alive(self, seconds: float) -> None:
+        """Let sessions start anew at the moment to which time is about to be moved."""
+        now = self.now()
+        then = Now(now.mono + seconds, now.wall_ms + round(seconds * 1000))
+        present = self._presence.present()
+        for shard in self._broker.shards:
+            tables = shard.tables
+            here = {} if tables is None else {each: present[each] for each in present if each in tables.groups}
+            if here:
+                shard.begin_operation(KeepAlive(here), then)

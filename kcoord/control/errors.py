@@ -1,0 +1,44 @@
+"""What can go wrong with a wish: each error is one sentence, and has the HTTP status that says the same."""
+
+from typing import ClassVar
+
+from kcoord.core.operators import Answer, Problem
+
+
+class ControlError(Exception):
+    """A wish was not carried out. The text is a sentence; `TimedOut` has more behind it."""
+
+    status: ClassVar[int] = 500
+
+
+class Impossible(ControlError):
+    """What is asked for cannot be: an argument is wrong, or the state of things does not allow it."""
+
+    status = 400
+
+
+class NotFound(ControlError):
+    """There is no such group, member, topic, broker, or whatever else was named."""
+
+    status = 404
+
+
+class TimedOut(ControlError):
+    """What was waited for did not come. Behind the sentence is how things stand, and what happened last."""
+
+    status = 408
+
+
+class Unavailable(ControlError):
+    """The group's coordinator does not serve: it loads, or has failed."""
+
+    status = 503
+
+
+_ERRORS = {Problem.UNKNOWN: NotFound, Problem.IMPOSSIBLE: Impossible, Problem.UNAVAILABLE: Unavailable}
+
+
+def raise_for(answer: Answer) -> None:
+    """Raise the error that an operation was answered with, if it was one."""
+    if answer.problem is not None:
+        raise _ERRORS[answer.problem](answer.sentence)

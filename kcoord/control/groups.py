@@ -1,0 +1,189 @@
+"""Groups: to look at, to wait for, and to interfere with."""
+
+from collections.abc import Callable, Mapping
+
+import trio
+
+from kcoord.broker import Broker
+from kcoord.control.errors import Impossible, NotFound, TimedOut, Unavailable, raise_for
+from kcoord.control.happened import Happenings
+from kcoord.control.views import GroupView, group_view
+from kcoord.control.wishes import Wish, group_text, why_not
+from kcoord.core.operators import Expire, Fence, NewOffset, Operation, Rebalance, Remove, SetOffsets
+from kcoord.core.outcome import Context
+from kcoord.core.states import GroupState
+from kcoord.shard import Shard, Slot, Status
+from wire.errors import ErrorCode
+from wire.messages import JoinGroupRequest, LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
+
+OPERATOR = Context(5, "operator", "/127.0.0.1")
+"""Who evicts: LeaveGroup 5 names members, and has a reason (KIP-800)."""
+USUAL_TIMEOUT = 10.0
+"""Seconds of real time that is waited for a group, unless told otherwise."""
+
+Offset = int | tuple[int, str] | None
+"""What is to be committed: an offset, one with metadata, or None, which deletes what is committed."""
+
+
+class GroupsControl:
+    """All groups of a server. What is changed is durable when a method returns."""
+
+    def __init__(self, broker: Broker, happenings: Happenings) -> None:
+        self._broker = broker
+        self._happenings = happenings
+        self.story: Callable[[str], str] = self._lately
+        """Gives the text of what happened to a group, for `TimedOut`."""
+
+    def list(self) -> tuple[GroupView, ...]:
+        """Return all groups, by their ids."""
+        found: list[GroupView] = []
+        for shard in self._broker.shards:
+            tables = shard.tables
+            found += [self._view(shard, group_id) for group_id in (tables.groups if tables is not None else ())]
+        return tuple(sorted(found, key=lambda view: view.group_id))
+
+    def get(self, group_id: str) -> GroupView:
+        """Return a group as it stands. Raises NotFound, Unavailable."""
+        view = self._view(self._shard(group_id), group_id)
+        if view.state == GroupState.DEAD.value:
+            raise NotFound(f"there is no group {group_id}")
+        return view
+
+    async def wait(
+        self,
+        group_id: str,
+        *,
+        state: str | None = None,
+        members: int | None = None,
+        generation: int | None = None,
+        timeout: float = USUAL_TIMEOUT,  # noqa: ASYNC109 - it is over with a story, not with a cancelled scope
+    ) -> GroupView:
+        """Wait until the group is in a state, has so many members, and is in that generation or a later one.
+
+        Returns in the moment in which it is all that is named; the group need not exist yet, and one that does not is
+        Dead. It is looked at after each thing that happens to it, so a state that it only passes through may be missed:
+        the generation is not. `timeout` is in seconds of real time, whatever the server's clock does.
+
+        Raises TimedOut, with how the group looks and what happened to it last; Impossible for what no group can be.
+        """
+        wish = Wish(state=state, members=members, generation=generation, timeout=timeout)
+        with trio.move_on_after(timeout):
+            while True:
+                event = self._happenings.next_of(group_id)
+                view = self._view_or_none(group_id)
+                if view is not None and wish.is_met_by(view):
+                    return view
+                await event.wait()
+        view = self._view_or_none(group_id)
+        if view is not None and wish.is_met_by(view):
+            return view
+        why = why_not(view) if view is not None else self._why_unavailable(group_id)
+        sentence = f"group {group_id} did not become {wish} within {timeout:g} s: {why}."
+        shown = "" if view is None else f"\n{group_text(view)}"
+        raise TimedOut(f"{sentence}{shown}\n{self.story(group_id)}")
+
+    async def rebalance(self, group_id: str, reason: str = "") -> GroupView:
+        """Let every member join again; nobody is added. Raises NotFound, Impossible without members, Unavailable."""
+        return await self._operate(group_id, Rebalance(group_id, reason))
+
+    async def expire(self, group_id: str, member: str) -> GroupView:
+        """Put a member out as if its session had ended.
+
+        `member` is a member id, an instance id, or the client id of one member alone. Raises NotFound, Impossible,
+        Unavailable.
+        """
+        return await self._operate(group_id, Expire(group_id, member))
+
+    async def fence(self, group_id: str, instance_id: str) -> GroupView:
+        """Give a static member's place to an impostor: the member meets FENCED_INSTANCE_ID (82) from now on.
+
+        The impostor is silent from then on: its session ends as any other. Raises NotFound, Unavailable.
+        """
+        impostor = Slot(JoinGroupRequest(group_id=group_id), 9)
+        return await self._operate(group_id, Fence(group_id, instance_id, impostor))
+
+    async def evict(self, group_id: str, member: str, reason: str = "evicted by an operator") -> GroupView:
+        """Let a member leave, as an operator's LeaveGroup does; named as in `expire`.
+
+        Raises NotFound, Unavailable.
+        """
+        view = self.get(group_id)
+        found = view.member(member)
+        if found is None:
+            raise NotFound(f"group {group_id} has no member {member}, or more than one of that client id")
+        identity = MemberIdentity(member_id=found.member_id, group_instance_id=found.instance_id, reason=reason)
+        request = LeaveGroupRequest(group_id=group_id, members=[identity])
+        answer: LeaveGroupResponse = await self._shard(group_id).submit(OPERATOR, request)
+        if answer.error_code != ErrorCode.NONE or any(each.error_code != ErrorCode.NONE for each in answer.members):
+            raise Impossible(f"{member} of group {group_id} was not evicted: {answer}")
+        return self._view(self._shard(group_id), group_id)
+
+    async def set_offsets(self, group_id: str, offsets: Mapping[tuple[str, int], Offset]) -> GroupView:
+        """Let these be the committed offsets, by topic and partition, whoever is in the group; others stay.
+
+        Consumers learn of that when they ask for their offsets the next time, which is when they are given partitions.
+        A group that there is not comes into being. Raises Impossible, Unavailable.
+        """
+        wanted = tuple(new_offset(place, value) for place, value in offsets.items())
+        return await self._operate(group_id, SetOffsets(group_id, wanted))
+
+    async def delete(self, group_id: str) -> None:
+        """Let a group be no more, whoever is in it. Raises NotFound, Unavailable."""
+        raise_for(await self._shard(group_id).operate(Remove(group_id, "removed by an operator")))
+
+    async def delete_all(self, why: str) -> None:
+        """Let no group be any more."""
+        for shard in self._broker.shards:
+            for group_id in tuple(shard.tables.groups) if shard.tables is not None else ():
+                await shard.operate(Remove(group_id, why))
+
+    # How it is done.
+
+    def _shard(self, group_id: str) -> Shard:
+        if not isinstance(group_id, str) or not group_id:
+            raise Impossible(f"a group's id is a text that is not empty, not {group_id!r}")
+        return self._broker.shard_for(group_id)
+
+    async def _operate(self, group_id: str, operation: Operation) -> GroupView:
+        shard = self._shard(group_id)
+        raise_for(await shard.operate(operation))
+        return self._view(shard, group_id)
+
+    def _view(self, shard: Shard, group_id: str) -> GroupView:
+        tables = shard.tables
+        if tables is None:
+            raise Unavailable(self._why_unavailable(group_id))
+        now = self._broker.clock.now()
+        return group_view(tables, group_id, now, partition=shard.partition, coordinator=self._broker.node_id)
+
+    def _view_or_none(self, group_id: str) -> GroupView | None:
+        shard = self._shard(group_id)
+        return None if shard.status is not Status.SERVING else self._view(shard, group_id)
+
+    def _why_unavailable(self, group_id: str) -> str:
+        shard = self._shard(group_id)
+        return f"the coordinator of partition {shard.partition} does not serve: {shard.status.value}"
+
+    def _lately(self, group_id: str) -> str:
+        now = self._broker.clock.now()
+        lines = [each.line(now) for each in self._happenings.of(group_id)]
+        return "\n".join(["What happened to it last:", *(lines or ["  nothing"])])
+
+
+def new_offset(place: object, value: object) -> NewOffset:
+    """Read one entry of what `set_offsets` is given. Raises Impossible."""
+    match place:
+        case (str(topic), int(partition)) if not isinstance(partition, bool):
+            pass
+        case _:
+            raise Impossible(f"{place!r} is no place for an offset: it must be a topic and a partition's number")
+    match value:
+        case bool():
+            pass
+        case None | int():
+            return NewOffset(topic, partition, value)
+        case (int(offset), str(metadata)) if not isinstance(offset, bool):
+            return NewOffset(topic, partition, offset, metadata)
+    raise Impossible(
+        f"{value!r} is no offset for {topic}-{partition}: it must be a number, a number and a text, or None"
+    )

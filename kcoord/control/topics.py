@@ -1,0 +1,67 @@
+"""Topics: to create, to list, and to delete."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from kcoord.broker import Broker
+from kcoord.config import MOST_PARTITIONS
+from kcoord.control.errors import Impossible, NotFound
+from kcoord.control.views import TopicView, topic_view
+from kcoord.log.catalog import INTERNAL_TOPICS, METADATA_TOPIC, Topic, TopicRefused
+from kcoord.log.topic_config import InvalidSetting
+
+NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
+
+
+class TopicsControl:
+    """All topics of a server."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._broker = broker
+
+    def list(self) -> tuple[TopicView, ...]:
+        """Return all topics but internal ones, in the order of their creation."""
+        return tuple(topic_view(each) for each in self._broker.catalog if not each.is_internal)
+
+    def get(self, name: str) -> TopicView:
+        """Return one topic, also an internal one. Raises NotFound."""
+        return topic_view(self._topic(name))
+
+    def create(self, name: str, partitions: int = 1, settings: Mapping[str, str] = NO_SETTINGS) -> TopicView:
+        """Create a topic, with settings of its own by Kafka's names. Raises Impossible."""
+        if not isinstance(name, str) or name in INTERNAL_TOPICS or name == METADATA_TOPIC:
+            raise Impossible(f"{name!r} cannot name a topic of a test")
+        if isinstance(partitions, bool) or not isinstance(partitions, int) or not 1 <= partitions <= MOST_PARTITIONS:
+            raise Impossible(
+                f"topic {name} cannot have {partitions!r} partitions: a number from 1 to {MOST_PARTITIONS} can be"
+            )
+        try:
+            return topic_view(self._broker.create_topic(name, partitions, "a test asked for it", settings))
+        except (TopicRefused, InvalidSetting) as error:
+            raise Impossible(str(error)) from None
+
+    async def delete(self, name: str) -> None:
+        """Delete a topic, its records, and what groups committed for it. Raises NotFound; Impossible if internal."""
+        topic = self._topic(name)
+        if topic.is_internal:
+            raise Impossible(f"topic {name} is internal and stays")
+        self._broker.delete_topic(topic, "a test asked for it")
+        for shard in self._broker.shards:
+            await shard.rest()
+
+    def reset(self) -> None:
+        """Delete all topics, create those of the configuration anew, and drop the records of internal ones."""
+        for topic in tuple(self._broker.catalog):
+            if topic.is_internal:
+                for partition in topic.partitions:
+                    partition.empty()
+            else:
+                self._broker.delete_topic(topic, "a test is over")
+        for name, partitions in self._broker.config.topics.items():
+            self._broker.create_topic(name, partitions, "configured")
+
+    def _topic(self, name: str) -> Topic:
+        topic = self._broker.catalog.by_name(name)
+        if topic is None:
+            raise NotFound(f"there is no topic {name}")
+        return topic

@@ -1,0 +1,1 @@
+"""Tests of what a test may do to a server."""

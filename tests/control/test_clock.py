@@ -1,0 +1,118 @@
+"""Time in the hands of a test: who is put out, in which order, and who is not."""
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from kcoord.control import Impossible
+from kcoord.core.notes import GroupDeleted, MemberExpired, OffsetsExpired, PendingMemberExpired
+from tests.control.test_groups import three
+
+
+async def test_who_crashed_is_put_out_and_who_is_connected_is_not(autojump_clock, bench):
+    first, second = await bench.stable(bench.consumer("a"), bench.consumer("b"))
+    await first.crash()
+    before = trio.current_time()
+    await bench.clock.advance(45)
+    view = bench.groups.get("g")
+    assert trio.current_time() == before
+    assert (view.state, [each.client_id for each in view.members]) == ("PreparingRebalance", ["b"])
+    assert await second.heartbeat() == 27
+    assert (await second.rejoin()).error_code == 0
+
+
+async def test_who_crashed_in_a_join_phase_is_put_out_while_others_wait(autojump_clock, bench):
+    consumers = await three(bench)
+    await bench.groups.rebalance("g", "")
+    bench.nursery.start_soon(consumers[1].rejoin)
+    await wait_all_tasks_blocked()
+    await consumers[0].crash()
+    await bench.clock.advance(45)
+    assert sorted(each.client_id for each in bench.groups.get("g").members) == ["b", "c"]
+
+
+async def test_without_heartbeats_nobody_is_heard_of(autojump_clock, bench):
+    await bench.stable(bench.consumer("a"), bench.consumer("b"))
+    await bench.clock.advance(44)
+    await bench.clock.advance(44.5, heartbeats=False)
+    assert bench.groups.get("g").state == "Stable"
+    await bench.clock.advance(0.5, heartbeats=False)
+    assert bench.groups.get("g").state == "Empty"
+
+
+async def test_things_happen_in_the_order_in_which_they_would_have(autojump_clock, bench):
+    consumers = [bench.consumer("long", session=60_000), bench.consumer("short", session=10_000)]
+    await bench.stable(*consumers)
+    pending = bench.consumer("pending", session=30_000)
+    await pending.ask()
+    began = bench.clock.now()
+    told = []
+    bench.server.broker.on_note(lambda note: told.append(type(note)) if isinstance(note, OF_INTEREST) else None)
+    await bench.clock.advance(60, heartbeats=False)
+    assert told == [MemberExpired, PendingMemberExpired, MemberExpired]
+    expired = [note.client_id for note in bench.server.seen(MemberExpired)]
+    assert expired == ["short", "long"]
+    assert bench.clock.now().wall_ms - began.wall_ms == 60_000
+
+
+OF_INTEREST = (MemberExpired, PendingMemberExpired)
+
+
+async def test_a_rebalance_timeout_ends_the_join_phase_without_who_did_not_come(autojump_clock, bench):
+    first, second = await bench.stable(bench.consumer("a"), bench.consumer("b"))
+    await bench.groups.rebalance("g", "")
+    bench.nursery.start_soon(first.rejoin)
+    await wait_all_tasks_blocked()
+    await bench.clock.advance(300)
+    (expired,) = bench.server.seen(MemberExpired)
+    assert (expired.client_id, expired.why) == ("b", "did not rejoin within the rebalance timeout")
+    assert await second.heartbeat() == 25
+
+
+async def test_retention_runs_on_the_same_clock(autojump_clock, bench):
+    await bench.groups.set_offsets("g", {("t", 0): 1})
+    await bench.clock.advance(8 * 24 * 3600)
+    assert bench.groups.list() == ()
+    assert len(bench.server.seen(OffsetsExpired)) == len(bench.server.seen(GroupDeleted)) == 1
+
+
+async def test_time_stands_still(autojump_clock, bench):
+    await bench.stable(bench.consumer("a"))
+    stood = bench.clock.freeze()
+    assert bench.clock.is_frozen
+    await trio.sleep(3600)
+    assert bench.clock.now() == stood
+    assert bench.groups.get("g").state == "Stable"
+    await bench.clock.advance(44, heartbeats=False)
+    assert bench.groups.get("g").member("a").session_ends_in == pytest.approx(1)
+    bench.clock.resume()
+    await trio.sleep(1.5)
+    assert bench.groups.get("g").state == "Empty"
+
+
+async def test_an_impostor_has_no_connection_and_ends_with_its_session(autojump_clock, bench):
+    first, second = bench.consumer("a", instance="i1"), bench.consumer("b", instance="i2")
+    await bench.stable(first, second)
+    await bench.groups.fence("g", "i1")
+    await bench.clock.advance(45)
+    assert [each.instance_id for each in bench.groups.get("g").members] == ["i2"]
+
+
+async def test_several_members_over_one_connection_are_there_together(autojump_clock, bench):
+    first, second = bench.consumer("a"), bench.consumer("b")
+    await bench.stable(first, second)
+    second.client = first.client
+    assert await second.heartbeat() == 0
+    await bench.clock.advance(45)
+    assert len(bench.groups.get("g").members) == 2
+    await first.crash()
+    await bench.clock.advance(45)
+    assert bench.groups.get("g").state == "Empty"
+
+
+@pytest.mark.parametrize("wrong", [-1, float("nan"), float("inf"), "1", None, True])
+async def test_moves_that_cannot_be(autojump_clock, bench, wrong):
+    before = bench.clock.now()
+    with pytest.raises(Impossible, match="the clock only moves forward"):
+        await bench.clock.advance(wrong)
+    assert bench.clock.now() == before
