@@ -4,6 +4,7 @@ from dataclasses import replace
 from typing import Final
 
 from kcoord.check.member import Member, settle
+from kcoord.check.probe import sub
 from kcoord.check.rule import rule
 from kcoord.check.steps import (
     Stopwatch,
@@ -34,10 +35,13 @@ Apache Kafka takes the first in the order of a Java HashMap; it depends on the n
 
 
 async def vote(world: World, *lists: tuple[str, ...]) -> list[Member]:
-    """Return members that offer these protocols, in one generation; the metadata of each tells who and for what."""
+    """Return members that offer these protocols, in one generation; the metadata of each tells who and for what.
+
+    They are subscriptions: before 4.0 Kafka is stuck with some that cannot be read (see rule D34b-3.9).
+    """
     group = world.group()
     members = [
-        await world.member(group, protocols=[(name, f"{number} {name}".encode()) for name in names])
+        await world.member(group, protocols=[(name, sub(f"{number} {name}")) for name in names])
         for number, names in enumerate(lists)
     ]
     await start_in_order(*members)
@@ -45,7 +49,7 @@ async def vote(world: World, *lists: tuple[str, ...]) -> list[Member]:
     chosen = members[0].protocol_name
     assert {member.protocol_name for member in members} == {chosen}
     assert {one.member_id: one.metadata for one in answers[0].members} == {
-        member.id: f"{number} {chosen}".encode() for number, member in enumerate(members)
+        member.id: sub(f"{number} {chosen}") for number, member in enumerate(members)
     }
     return members
 

@@ -193,17 +193,18 @@ async def f10(world: World) -> None:
     assert {one.member_metadata for one in described.members} == {sub(world.u)}
 
 
-async def split_votes(world: World) -> tuple[Member, Member]:
-    """A static leader that prefers range to roundrobin, and a static follower that knows range only."""
+async def all_for_range(world: World) -> list[Member]:
+    """A static leader that prefers range to roundrobin, and two static followers that know range only."""
     group = world.group()
-    leader = await world.member(group, instance="i1", protocols=[("range", b"1r"), ("roundrobin", b"1o")])
-    follower = await world.member(group, instance="i2", protocols=[("range", b"2r")])
-    await start_in_order(leader, follower)
-    for member in (leader, follower):
+    both = [("range", b"1r"), ("roundrobin", b"1o")]
+    leader = await world.member(group, instance="i1", protocols=both)
+    followers = [await world.member(group, instance=f"i{n}", protocols=[("range", b"%dr" % n)]) for n in (2, 3)]
+    await start_in_order(leader, *followers)
+    for member in (leader, *followers):
         await member.finish_join()
-    await settle([leader, follower])
+    await settle([leader, *followers])
     assert leader.protocol_name == "range"
-    return leader, follower
+    return [leader, *followers]
 
 
 @rule(
@@ -215,23 +216,26 @@ async def split_votes(world: World) -> tuple[Member, Member]:
     cost=6.5,
 )
 async def f11(world: World) -> None:
-    leader, follower = await split_votes(world)
-    new = await restarted(world, follower, protocols=[("roundrobin", b"2o"), ("range", b"2r")])
-    leader_restarted = await restarted(world, leader, protocols=[("roundrobin", b"1o"), ("range", b"1r")])
-    # One vote each way: a tie, which "range" wins as before.
-    assert (await join_at_once(new)).generation_id == 1
-    # Two votes for "roundrobin".
-    call = await leader_restarted.start_join()
+    members = await all_for_range(world)
+    new = [
+        await restarted(world, member, protocols=[("roundrobin", b"%do" % number), ("range", b"%dr" % number)])
+        for number, member in enumerate(members, 1)
+    ]
+    leader, *followers = new
+    # The third knows "range" only.
+    assert (await join_at_once(followers[0])).generation_id == 1
+    # One vote for "range", which the leader gave, and two for "roundrobin".
+    call = await followers[1].start_join()
     assert await call.parked()
-    assert await new.heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
-    await new.start_join()
-    await new.finish_join()
-    answer = await leader_restarted.finish_join()
-    assert leader_restarted.generation == new.generation == 2
-    assert answer.protocol_name == "roundrobin"
-    assert leader_restarted.leads
-    assert not answer.skip_assignment
-    assert {one.member_id: one.metadata for one in answer.members} == {leader_restarted.id: b"1o", new.id: b"2o"}
+    assert await followers[0].heartbeat() is ErrorCode.REBALANCE_IN_PROGRESS
+    await leader.start_join()
+    await followers[0].start_join()
+    for member in (leader, followers[0]):
+        await member.finish_join()
+    await followers[1].finish_join()
+    assert {(member.generation, member.protocol_name) for member in new} == {(2, "roundrobin")}
+    (leading,) = [member for member in new if member.leads]
+    assert set(leading.listed) == {member.id for member in new}
 
 
 @rule(
@@ -243,7 +247,7 @@ async def f11(world: World) -> None:
     cost=6.2,
 )
 async def f11b(world: World) -> None:
-    leader, follower = await split_votes(world)
+    leader, follower, _ = await all_for_range(world)
     # The leader would support it; but "range" is all that it and the old incarnation have in common.
     new = await restarted(world, follower)
     call = await new.client.join(follower.group, instance="i2", protocols=[("roundrobin", b"2o")])

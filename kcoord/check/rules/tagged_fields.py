@@ -3,6 +3,7 @@
 import struct
 from typing import Any
 
+from kcoord.check.probe import sub
 from kcoord.check.rule import rule
 from kcoord.check.tags import UNKNOWN_TAGS, ask_with_tags, compact, many
 from kcoord.check.world import World
@@ -31,7 +32,7 @@ NOBODY = compact(None)
 )
 async def connections_12(world: World, join_version: int, sync_version: int) -> None:
     client, group = await world.client(), world.group()
-    metadata, assignment = b"\x00\x00 metadata", b"\x00\x00 assignment"
+    metadata, assignment = sub(world.t), b"\x00\x00 assignment"
 
     async def join(member_id: str) -> Any:
         return await ask_with_tags(
