@@ -62,6 +62,10 @@ SUBJECTS: Final = (
     "producer_ids",
     "deleting_records",
     "leader_epochs",
+    "minimal_requests",
+    "full_groups",
+    "full_topics",
+    "full_records",
 )
 """The modules, in the order in which reports have them."""
 
