@@ -66,6 +66,7 @@ SUBJECTS: Final = (
     "full_groups",
     "full_topics",
     "full_records",
+    "malformed",
 )
 """The modules, in the order in which reports have them."""
 
