@@ -1,0 +1,172 @@
+"""A server in a thread of its own, with a trio loop of its own, and calls into it from any other thread.
+
+A call is a function of the server's `Control` that returns a value or something to await. It is run in the server's
+loop, and its outcome is a `concurrent.futures.Future`: who calls from a plain function waits for that in its thread,
+who runs on an event loop awaits it there (`kcoord.testing.awaiting`).
+"""
+
+import threading
+from collections.abc import Callable, Coroutine
+from concurrent.futures import Future
+from functools import partial
+from typing import Any, Generic, TypeVar
+
+import trio
+
+from kcoord.config import Config
+from kcoord.control import Control
+from kcoord.serve import serve
+
+T = TypeVar("T")
+
+
+class ServerGone(Exception):
+    """The server does not run: it was not started, has been stopped, or has crashed; then that is the cause."""
+
+
+class Call(Generic[T]):
+    """One call on its way."""
+
+    def __init__(self, server: "ServerThread", work: Callable[[Control], Any]) -> None:
+        self.future: Future[T] = Future()
+        self._server = server
+        self._work = work
+        self._scope = trio.CancelScope()
+
+    def cancel(self) -> None:
+        """Let it end, as nobody waits for its outcome any more."""
+        self._server.soon(self._scope.cancel)
+
+    def begin(self, control: Control, nursery: trio.Nursery) -> None:
+        """Do it, in the server's loop; what has to be awaited goes on in a task."""
+        try:
+            result = self._work(control)
+        except Exception as error:  # noqa: BLE001 - the caller gets it
+            self.future.set_exception(error)
+        else:
+            if isinstance(result, Coroutine):
+                nursery.start_soon(self._go_on, result)
+            else:
+                self.future.set_result(result)
+
+    async def _go_on(self, coroutine: Coroutine[Any, Any, T]) -> None:
+        with self._scope:
+            try:
+                result = await coroutine
+            except Exception as error:  # noqa: BLE001 - the caller gets it
+                self.future.set_exception(error)
+            else:
+                self.future.set_result(result)
+        if not self.future.done():
+            self.future.cancel()
+
+
+class ServerThread:
+    """One server; it can be started once."""
+
+    def __init__(self, config: Config) -> None:
+        self._config = config
+        self._ready: Future[str] = Future()
+        self._ended: Future[None] = Future()
+        self._lock = threading.Lock()
+        self._calls: set[Call[Any]] = set()
+        self._thread: threading.Thread | None = None
+        self._token: trio.lowlevel.TrioToken | None = None
+        self._stopping = trio.Event()
+        self._wanted = True
+        self._crash: BaseException | None = None
+
+    def start(self) -> Future[str]:
+        """Start it; the outcome, once connections are accepted, is the address for clients, "host:port".
+
+        The outcome may be CannotListen, or whatever else keeps a server from starting; the thread ends then.
+        """
+        if self._thread is not None:
+            raise ServerGone("a server is started once: make another one")
+        self._thread = threading.Thread(target=self._main, name="kcoord", daemon=True)
+        self._thread.start()
+        return self._ready
+
+    def stop(self) -> Future[None]:
+        """Stop it; the outcome comes when everything is closed. A server that does not run is no error."""
+        if self._thread is None:
+            self._ended.set_result(None)
+            self._thread = threading.current_thread()
+        else:
+            with self._lock:
+                self._wanted = False
+            self.soon(self._stopping.set)
+        return self._ended
+
+    def abandon(self) -> None:
+        """Let it stop, as nobody waits for its start any more."""
+        self.stop()
+
+    def join(self) -> None:
+        """Wait for the end of the thread, which takes no time once `stop` has its outcome."""
+        if self._thread is not None and self._thread is not threading.current_thread():
+            self._thread.join()
+
+    def call(self, work: Callable[[Control], Any]) -> Call[Any]:
+        """Have something done. Raises ServerGone."""
+        call: Call[Any] = Call(self, work)
+        with self._lock:
+            if self._token is None:
+                raise self._gone()
+            self._calls.add(call)
+        call.future.add_done_callback(lambda _: self._calls.discard(call))
+        self.soon(partial(self._begin, call))
+        return call
+
+    def soon(self, action: Callable[[], object]) -> None:
+        """Do something in the server's loop, if that runs."""
+        with self._lock:
+            if self._token is not None:
+                self._token.run_sync_soon(action)
+
+    # In the thread.
+
+    def _main(self) -> None:
+        try:
+            trio.run(self._serve)
+        except BaseException as error:  # noqa: BLE001 - the next call tells it
+            self._crash = error
+        with self._lock:
+            self._token = None
+            calls = tuple(self._calls)
+        for call in calls:
+            call.future.set_exception(self._gone())
+        if not self._ready.done():
+            self._ready.set_exception(self._gone())
+        self._ended.set_result(None)
+
+    async def _serve(self) -> None:
+        async with trio.open_nursery() as nursery:
+            try:
+                running = await nursery.start(serve, self._config)
+            except Exception as error:  # noqa: BLE001 - the caller gets it
+                self._ready.set_exception(error)
+                return
+            self._control = Control(running)
+            self._nursery = nursery
+            with self._lock:
+                if not self._wanted:
+                    self._stopping.set()
+                self._token = trio.lowlevel.current_trio_token()
+            self._ready.set_result(running.bootstrap)
+            await self._stopping.wait()
+            nursery.cancel_scope.cancel()
+
+    def _begin(self, call: Call[Any]) -> None:
+        if not self._stopping.is_set():
+            call.begin(self._control, self._nursery)
+
+    def _gone(self) -> ServerGone:
+        if self._crash is not None:
+            gone = ServerGone(f"the server has crashed: {self._crash!r}")
+            gone.__cause__ = self._crash
+            return gone
+        started = self._thread is not None
+        return ServerGone(
+            "the server has stopped" if started else "the server does not run: use it in a with statement"
+        )

@@ -1,0 +1,283 @@
+"""The fixture as plain functions use it: over sockets, in real time, without a look at the wall clock."""
+
+import socket
+import threading
+
+import pytest
+
+from kcoord.testing import (
+    CannotListen,
+    ConfigError,
+    Impossible,
+    Kcoord,
+    NotFound,
+    ServerGone,
+    TimedOut,
+)
+from tests.testing.clients import Client, Consumer, alone, together
+from wire.messages import FindCoordinatorRequest
+
+
+@pytest.fixture(scope="module")
+def server():
+    with Kcoord({"t": 3}) as running:
+        yield running
+
+
+@pytest.fixture
+def k(server):
+    yield server
+    server.reset()
+
+
+def test_a_client_connects_where_it_is_told(k):
+    with Client(k.bootstrap) as client:
+        found = client.call(FindCoordinatorRequest(key="g"))
+    assert (found.error_code, f"{found.host}:{found.port}") == (0, k.bootstrap)
+
+
+def test_topics(k):
+    assert k.create_topic("new", 4, {"cleanup.policy": "compact"}).partitions == 4
+    assert [each.name for each in k.topics()] == ["t", "new"]
+    k.delete_topic("new")
+    with pytest.raises(NotFound, match="there is no topic new"):
+        k.delete_topic("new")
+    with pytest.raises(Impossible, match="topic t exists already"):
+        k.create_topic("t")
+
+
+def test_a_group_says_what_it_is(k):
+    with Consumer(k.bootstrap, "app") as consumer:
+        alone(consumer)
+        group = k.group("g")
+        assert repr(group) == "Group('g')"
+        assert (group.state, group.generation, group.protocol, group.leader) == (
+            "Stable",
+            1,
+            "range",
+            consumer.member_id,
+        )
+        (member,) = group.members
+        assert (member.client_id, member.assignment) == ("app", {"t": (0,)})
+        group.set_offsets({("t", 0): 5, ("t", 1): (6, "here")})
+        assert group.offsets == {("t", 0): 5, ("t", 1): 6}
+        assert [each.group_id for each in k.groups()] == ["g"]
+        group.delete()
+        assert k.groups() == ()
+        with pytest.raises(NotFound, match="there is no group g"):
+            group.state  # noqa: B018
+
+
+def test_who_crashed_is_put_out_when_time_is_moved(k):
+    first, second = alone(Consumer(k.bootstrap, "a")), Consumer(k.bootstrap, "b")
+    with second:
+        together(second.join, lambda: (k.group("g").wait(members=2), first.join()))
+        leader, follower = (first, second) if first.leads else (second, first)
+        together(lambda: leader.sync({first.member_id: {"t": (0,)}, second.member_id: {"t": (1,)}}), follower.sync)
+        k.group("g").wait(state="Stable", members=2)
+        first.close()
+        k.clock.advance(45)
+        assert [each.client_id for each in k.group("g").members] == ["b"]
+        assert second.heartbeat() == 27
+        alone(second)
+        assert k.group("g").wait(state="Stable").members[0].assignment == {"t": (0,)}
+
+
+def test_nobody_is_put_out_by_a_move_whose_connection_is_open(k):
+    with Consumer(k.bootstrap, "a") as consumer:
+        alone(consumer)
+        k.clock.advance(3600)
+        assert consumer.heartbeat() == 0
+        k.clock.advance(45, heartbeats=False)
+        assert consumer.heartbeat() == 25
+
+
+def test_time_stands_still(k):
+    k.clock.freeze()
+    now = k.clock.now()
+    k.clock.advance(2)
+    assert k.clock.now().mono == now.mono + 2
+    k.clock.resume()
+    assert k.clock.now().mono >= now.mono + 2
+
+
+def test_interfering(k):
+    with Consumer(k.bootstrap, "a", instance="i1") as consumer:
+        alone(consumer)
+        group = k.group("g")
+        assert group.rebalance("for fun").state == "PreparingRebalance"
+        assert consumer.heartbeat() == 27
+        alone(consumer)
+        group.fence("i1")
+        assert consumer.heartbeat() == 82
+        assert group.evict("i1", "enough").state == "Empty"
+    with Consumer(k.bootstrap, "b") as consumer:
+        alone(consumer)
+        assert k.group("g").expire("b").members == ()
+
+
+def test_a_wait_that_fails_says_why(k):
+    with pytest.raises(TimedOut, match=r"^group g did not become Stable within 0 s: there is no such group\."):
+        k.group("g").wait(state="Stable", timeout=0)
+    with pytest.raises(Impossible, match="nothing to wait for"):
+        k.group("g").wait()
+
+
+async def test_a_wait_that_would_stop_a_loop_is_refused(k):
+    with pytest.raises(Impossible, match=r"would stop the trio loop.*await kcoord.aio.group\('g'\).wait"):
+        k.group("g").wait(state="Stable")
+    assert (await k.aio.group("g").wait(state="Dead")).members == ()
+
+
+def test_after_a_reset_nothing_of_before_is_there(k):
+    with Consumer(k.bootstrap, "a") as consumer:
+        alone(consumer)
+        k.create_topic("new")
+        k.reset()
+        assert consumer.is_closed()
+    assert k.groups() == ()
+    assert [each.name for each in k.topics()] == ["t"]
+    with Consumer(k.bootstrap, "a") as consumer:
+        assert alone(consumer).generation == 1
+
+
+# --- settings ---
+
+
+def settings_of(k):
+    return k.run(lambda control: control._running.broker.config)
+
+
+def test_tests_do_not_wait_by_default_and_kafkas_defaults_are_a_flag_away():
+    with Kcoord() as k:
+        config = settings_of(k)
+        assert (config.group_initial_rebalance_delay_ms, config.group_min_session_timeout_ms) == (0, 0)
+        assert config.offsets_topic_num_partitions == 50
+    with Kcoord(kafka_defaults=True, settings={"group.max.size": 7}) as k:
+        config = settings_of(k)
+        assert (config.group_initial_rebalance_delay_ms, config.group_min_session_timeout_ms) == (3000, 6000)
+        assert config.group_max_size == 7
+        assert k.bootstrap.startswith("127.0.0.1:")
+
+
+@pytest.mark.parametrize(
+    ("wrong", "sentence"),
+    [
+        ({"settings": {"group.size": 1}}, "group.size is not a setting that kcoord knows"),
+        ({"settings": {"group.max.size": "x"}}, "group.max.size is 'x': it must be a whole number"),
+        ({"topics": {"a b": 1}}, "cannot name a topic"),
+        ({"topics": {"a": 0}}, "topic a has 0 partitions"),
+        ({"settings": {"store": "file:x"}}, "no store is called 'file:x'"),
+    ],
+)
+def test_wrong_settings_are_said_to_the_caller(wrong, sentence):
+    before = len(others())
+    with pytest.raises(ValueError if "store" in str(wrong) else ConfigError, match=sentence), Kcoord(**wrong):
+        pass
+    assert len(others()) == before
+
+
+# --- start and end ---
+
+
+def others():
+    return [each.name for each in threading.enumerate() if each.name == "kcoord"]
+
+
+def test_a_port_that_is_taken_is_said_to_the_caller():
+    before = len(others())
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        with pytest.raises(CannotListen, match=f"cannot listen on 127.0.0.1:{port}: Address already in use"):
+            Kcoord(settings={"listeners": f"PLAINTEXT://127.0.0.1:{port}"}).start()
+    assert len(others()) == before
+
+
+def test_what_does_not_run_says_so():
+    k = Kcoord()
+    with pytest.raises(ServerGone, match="the server does not run: use it in a with statement"):
+        k.topics()
+    with pytest.raises(ServerGone):
+        k.bootstrap  # noqa: B018
+    k.start()
+    with pytest.raises(ServerGone, match="a server is started once"):
+        k.start()
+    assert k.topics() == ()
+    k.close()
+    k.close()
+    with pytest.raises(ServerGone, match="the server has stopped"):
+        k.topics()
+    with pytest.raises(ServerGone, match="a server is started once"):
+        k.start()
+
+
+def test_one_that_was_never_started_can_be_closed():
+    k = Kcoord()
+    k.close()
+    k.close()
+
+
+def test_a_crash_is_told_by_the_next_call_and_by_who_waits():
+    k = Kcoord()
+    k.start()
+    try:
+        waiting = []
+
+        def wait():
+            with pytest.raises(ServerGone, match="the server has crashed") as caught:
+                k.group("g").wait(state="Stable", timeout=3600)
+            waiting.append(caught.value)
+
+        async def crash():
+            raise LookupError("a bug")
+
+        def begin(_control):
+            k._server._nursery.start_soon(crash)
+
+        together(wait, lambda: k.run(begin))
+        assert len(waiting) == 1
+        with pytest.raises(ServerGone, match="LookupError") as caught:
+            k.topics()
+        assert isinstance(caught.value.__cause__, ExceptionGroup)
+    finally:
+        k.close()
+
+
+def test_nothing_is_left_behind():
+    before = len(others())
+    with Kcoord() as k:
+        address = k.bootstrap.split(":")
+        with Consumer(k.bootstrap, "a") as consumer:
+            alone(consumer)
+            assert len(others()) == before + 1
+    assert len(others()) == before
+    with pytest.raises(ConnectionRefusedError):
+        socket.create_connection((address[0], int(address[1])))
+
+
+def test_stopping_does_not_wait_for_who_waits():
+    with Kcoord() as k:
+        first = alone(Consumer(k.bootstrap, "a"))
+        second = Consumer(k.bootstrap, "b")
+        gone = []
+
+        def wait_in_vain():
+            with pytest.raises((EOFError, ConnectionResetError)):
+                second.join()
+            gone.append("second")
+
+        thread = threading.Thread(target=wait_in_vain)
+        thread.start()
+        k.group("g").wait(members=2)
+    thread.join()
+    assert gone == ["second"]
+    first.close()
+    second.close()
+
+
+def test_several_servers_do_not_know_of_each_other():
+    with Kcoord({"t": 1}) as one, Kcoord({"u": 1}) as other:
+        one.group("g").set_offsets({("t", 0): 1})
+        assert other.groups() == ()
+        assert one.bootstrap != other.bootstrap
+        assert [each.name for each in other.topics()] == ["u"]
