@@ -46,18 +46,26 @@ def in_full(request: Message, version: int) -> bytes:
 
 
 def header_of(
-    cls: type[Message], version: int, number: int, client_id: str | None = "client", tags: bytes = NO_TAGS
+    cls: type[Message], version: int, number: int, client_id: bytes | None = b"client", tags: bytes = NO_TAGS
 ) -> bytes:
     """Write the header of a request, with this tag buffer if the version has one."""
-    name = b"" if client_id is None else client_id.encode()
-    start = struct.pack(">hhih", cls.API_KEY, version, number, -1 if client_id is None else len(name))
-    return start + name + (tags if request_header_version(cls.API_KEY, version) == 2 else b"")
+    start = struct.pack(">hhih", cls.API_KEY, version, number, -1 if client_id is None else len(client_id))
+    return start + (client_id or b"") + (tags if request_header_version(cls.API_KEY, version) == 2 else b"")
 
 
 async def exchange(
-    client: Client, cls: type[Message], version: int, body: bytes, tags: bytes = NO_TAGS, number: int | None = None
+    client: Client,
+    cls: type[Message],
+    version: int,
+    body: bytes,
+    tags: bytes = NO_TAGS,
+    *,
+    number: int | None = None,
+    client_id: bytes | None = b"client",
 ) -> Any:
     """Send a request with this body, and return the answer, which ends where its last field does.
+
+    `tags` is the tag buffer of its header, if the version has one; `number` its correlation id, by default the next.
 
     Raises:
         NotApplicable: The broker does not offer the version.
@@ -70,7 +78,7 @@ async def exchange(
     number = next(client.ids) if number is None else number
     call = Call(client, number, cls, cls.RESPONSE, version)
     client.waiting.append(call)
-    await client.send_frame(header_of(cls, version, number, client.client_id, tags) + body)
+    await client.send_frame(header_of(cls, version, number, client_id, tags) + body)
     frame = await client.read_frame()
     client.waiting.remove(call)
     start = 4

@@ -29,6 +29,7 @@ SUBJECTS: Final = (
     "committing",
     "simple_commits",
     "committed",
+    "begun_groups",
     "commit_answers",
     "fetching_offsets",
     "fetching_versions",
@@ -67,6 +68,7 @@ SUBJECTS: Final = (
     "full_topics",
     "full_records",
     "malformed",
+    "odd_requests",
 )
 """The modules, in the order in which reports have them."""
 

@@ -85,6 +85,7 @@ async def joined(world: World, *, static: bool) -> Member:
     versions="0-6",
     topics=(),
     each={"version": range(7)},
+    also="B2 B5",
 )
 async def find_coordinator_full(world: World, version: int) -> None:
     client = await world.client()

@@ -65,6 +65,7 @@ NOBODYS: Final = UUID("0badcafe-0000-4000-8000-0123456789ab")
     versions="0-4",
     topics=(),
     each={"version": range(5)},
+    also="A3 A8",
 )
 async def api_versions_full(world: World, version: int) -> None:
     client = await world.client()

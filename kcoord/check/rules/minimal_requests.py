@@ -128,6 +128,7 @@ for _api, (_request, _, _handler, _versions) in NOTHING.items():
     versions="0-6",
     topics=(),
     each={"version": range(7)},
+    also="B6 B9",
 )
 async def find_coordinator_minimal(world: World, version: int) -> None:
     client = await world.client()
@@ -278,7 +279,7 @@ async def offset_delete_minimal(world: World) -> None:
     versions="0-4",
     topics=(),
     each={"version": range(5)},
-    also="A4",
+    also="A1 A2 A4",
 )
 async def api_versions_minimal(world: World, version: int) -> None:
     answer = await ask(await world.client(), ApiVersionsRequest(), version)
