@@ -134,9 +134,12 @@ def test_a_wait_that_is_cancelled_ends_in_the_server_as_well(run):
             else:
                 with pytest.raises(TimeoutError):
                     await asyncio.wait_for(wait(), 0.05)
-            await k.topics()
-            await k.topics()
-            assert not server._calls
+            for _ in range(1000):
+                await k.topics()
+                if not server._calls:
+                    break
+            else:
+                pytest.fail(f"these calls do not end: {server._calls}")
 
     run(main())
 
