@@ -7,6 +7,7 @@ from kcoord.apis import APIS
 from kcoord.check.frames import in_full, kebab
 from kcoord.check.names import Names
 from kcoord.check.rules import all_rules
+from kcoord.check.rules.malformed import ABOUT
 from kcoord.check.runner import run_case
 from kcoord.check.world import World
 from tests.check.conftest import server
@@ -35,6 +36,11 @@ async def requests_of(ids):
                 assert run.failure is None, (rule.id, case.label, run.failure)
                 found += [(cls, version, body) for each in made for cls, version, body in sent(each)]
     return found
+
+
+def test_malformed_requests_are_of_every_api():
+    named = [name for names in ABOUT.values() for name in names]
+    assert sorted(named) == sorted(api.name for api in APIS)
 
 
 async def test_as_shortly():

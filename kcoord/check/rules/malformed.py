@@ -3,24 +3,29 @@
 What is odd, but is a request to Apache Kafka all the same, is in `odd_requests`.
 """
 
+import contextlib
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from kcoord.check.frames import ask, header_of
 from kcoord.check.malformed import Wrong, bad_varints, cut_short, nulls, too_long
-from kcoord.check.outcome import fail
+from kcoord.check.outcome import NotApplicable, fail
 from kcoord.check.rule import APIS, rule
 from kcoord.check.world import World
 from wire.errors import ErrorCode
 from wire.messages import ApiVersionsRequest, HeartbeatRequest, JoinGroupRequest
 from wire.schema import Message
 
-AFTER_SASL: Final = {"SaslHandshake", "SaslAuthenticate"}
-"""What a connection that is open already may not be asked."""
-NAMES: Final = tuple(name for name in APIS if name not in AFTER_SASL)
-FLEXIBLE: Final = tuple(name for name in NAMES if APIS[name].FLEXIBLE.highest >= 0)
-WITH_BODY: Final = tuple(name for name in NAMES if name != "ApiVersions")
+ABOUT: Final = {
+    "members": ("FindCoordinator", "JoinGroup", "SyncGroup", "Heartbeat", "LeaveGroup"),
+    "groups": ("OffsetCommit", "OffsetFetch", "OffsetDelete", "DescribeGroups", "ListGroups", "DeleteGroups"),
+    "topics": ("Metadata", "CreateTopics", "DeleteTopics", "CreatePartitions", "DescribeTopicPartitions"),
+    "settings": ("DescribeConfigs", "AlterConfigs", "IncrementalAlterConfigs", "ListConfigResources"),
+    "records": ("Produce", "Fetch", "ListOffsets", "DeleteRecords", "OffsetForLeaderEpoch", "InitProducerId"),
+    "cluster": ("ApiVersions", "DescribeCluster", "DescribeLogDirs"),
+}
+"""The APIs, by what they are about. What comes before a connection is of use, SASL, is not among them."""
 CLOSING: Final = 10.0
 """Seconds in which a broker must have closed a connection."""
 
@@ -29,12 +34,20 @@ GENERATED: Final = f"{PARSED}, and the readers that MessageDataGenerator makes"
 RECEIVED: Final = "Apache Kafka NetworkReceive.readFrom"
 
 
-def versions_of(world: World, name: str) -> list[int]:
-    """Return the oldest version that is offered, the first flexible one, and the newest. Raises NotApplicable."""
-    cls = APIS[name]
-    offered = world.offered(cls)
-    first = [version for version in offered if version in cls.FLEXIBLE][:1]
-    return sorted({offered[0], *first, offered[-1]})
+def offered_about(world: World, about: str) -> list[tuple[type[Message], list[int]]]:
+    """Return those of the APIs that are offered, each with its oldest, its first flexible, and its newest version.
+
+    Raises NotApplicable if there are none.
+    """
+    found = []
+    for cls in (APIS[name] for name in ABOUT[about]):
+        with contextlib.suppress(NotApplicable):
+            versions = world.offered(cls)
+            first = [version for version in versions if version in cls.FLEXIBLE][:1]
+            found.append((cls, sorted({versions[0], *first, versions[-1]})))
+    if not found:
+        raise NotApplicable(f"none of {', '.join(ABOUT[about])} is advertised")
+    return found
 
 
 async def refused(world: World, frames: Iterable[tuple[str, bytes]]) -> None:
@@ -53,15 +66,14 @@ async def refused(world: World, frames: Iterable[tuple[str, bytes]]) -> None:
 
 
 def framed(
-    world: World, name: str, make: Callable[[type[Message], int], Iterator[Wrong]]
+    world: World, about: str, make: Callable[[type[Message], int], Iterable[Wrong]]
 ) -> Iterator[tuple[str, bytes]]:
-    """Yield payloads with a whole header and each of the bodies that `make` yields, in each of `versions_of`."""
-    cls = APIS[name]
-    for version in versions_of(world, name):
-        if make is bad_varints and version not in cls.FLEXIBLE:
-            continue
-        for wrong in make(cls, version):
-            yield f"in {name} {version}, {wrong.what}", header_of(cls, version, 7) + wrong.body
+    """Yield payloads with a whole header and each of the bodies that `make` yields, of these APIs."""
+    for cls, versions in offered_about(world, about):
+        name = cls.__name__.removesuffix("Request")
+        for version in versions:
+            for wrong in make(cls, version):
+                yield f"in {name} {version}, {wrong.what}", header_of(cls, version, 7) + wrong.body
 
 
 @rule(
@@ -72,11 +84,11 @@ def framed(
     versions="0+",
     topics=(),
     connections=3,
-    each={"api": NAMES},
+    each={"about": ABOUT},
     also="A14",
 )
-async def malformed_1(world: World, api: str) -> None:
-    await refused(world, framed(world, api, cut_short))
+async def malformed_1(world: World, about: str) -> None:
+    await refused(world, framed(world, about, cut_short))
 
 
 @rule(
@@ -87,11 +99,11 @@ async def malformed_1(world: World, api: str) -> None:
     versions="0+",
     topics=(),
     connections=3,
-    each={"api": WITH_BODY},
+    each={"about": ABOUT},
     also="A18",
 )
-async def malformed_2(world: World, api: str) -> None:
-    await refused(world, framed(world, api, nulls))
+async def malformed_2(world: World, about: str) -> None:
+    await refused(world, framed(world, about, nulls))
 
 
 @rule(
@@ -102,11 +114,11 @@ async def malformed_2(world: World, api: str) -> None:
     versions="0+",
     topics=(),
     connections=3,
-    each={"api": NAMES},
+    each={"about": ABOUT},
     also="A19",
 )
-async def malformed_3(world: World, api: str) -> None:
-    await refused(world, framed(world, api, too_long))
+async def malformed_3(world: World, about: str) -> None:
+    await refused(world, framed(world, about, too_long))
 
 
 @rule(
@@ -117,11 +129,11 @@ async def malformed_3(world: World, api: str) -> None:
     versions="0+",
     topics=(),
     connections=3,
-    each={"api": FLEXIBLE},
+    each={"about": ABOUT},
     also="A27",
 )
-async def malformed_4(world: World, api: str) -> None:
-    await refused(world, framed(world, api, bad_varints))
+async def malformed_4(world: World, about: str) -> None:
+    await refused(world, framed(world, about, bad_varints))
 
 
 @rule(
@@ -132,16 +144,19 @@ async def malformed_4(world: World, api: str) -> None:
     versions="0+",
     topics=(),
     connections=3,
-    each={"api": WITH_BODY},
+    each={"about": ABOUT},
     also="A11 A12",
 )
-async def malformed_5(world: World, api: str) -> None:
-    cls = APIS[api]
-    world.offered(cls)
-    frames = [
-        (f"{api} {version} is not offered", header_of(cls, version, 7) + bytes(40)) for version in world.unserved(cls)
-    ]
-    await refused(world, frames)
+async def malformed_5(world: World, about: str) -> None:
+    await refused(
+        world,
+        [
+            (f"{cls.__name__} {version} is not offered", header_of(cls, version, 7) + bytes(40))
+            for cls, _ in offered_about(world, about)
+            if cls is not ApiVersionsRequest
+            for version in world.unserved(cls)
+        ],
+    )
 
 
 # --- headers and sizes ---

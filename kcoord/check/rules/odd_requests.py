@@ -4,8 +4,8 @@ import struct
 from typing import Final
 
 from kcoord.check.frames import ask, exchange
-from kcoord.check.rule import APIS, rule
-from kcoord.check.rules.malformed import NAMES, PARSED, versions_of
+from kcoord.check.rule import rule
+from kcoord.check.rules.malformed import ABOUT, PARSED, offered_about
 from kcoord.check.tags import many, uvarint
 from kcoord.check.topics import TOPIC
 from kcoord.check.world import World
@@ -64,16 +64,17 @@ def shortest(cls: type[Message], version: int) -> Message:
     source=PARSED,
     versions="0+",
     topics=(),
-    each={"api": NAMES},
+    each={"about": ABOUT},
     also="A20",
 )
-async def odd_requests_1(world: World, api: str) -> None:
-    client, cls = await world.client(), APIS[api]
-    for version in versions_of(world, api):
-        body = encode(shortest(cls, version), version)
-        odd = await exchange(client, cls, version, body + b"\x01\x00left over")
-        usual = await exchange(client, cls, version, body)
-        assert getattr(odd, "error_code", 0) == getattr(usual, "error_code", 0)
+async def odd_requests_1(world: World, about: str) -> None:
+    client = await world.client()
+    for cls, versions in offered_about(world, about):
+        for version in versions:
+            body = encode(shortest(cls, version), version)
+            odd = await exchange(client, cls, version, body + b"\x01\x00left over")
+            usual = await exchange(client, cls, version, body)
+            assert getattr(odd, "error_code", 0) == getattr(usual, "error_code", 0)
 
 
 @rule(
