@@ -2,7 +2,7 @@
 
 import sys
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from typing import TypeVar
 
@@ -26,10 +26,11 @@ def running_loop() -> str | None:
 def blocked(future: Future[T], cancel: Callable[[], None]) -> T:
     """Wait in this thread. `cancel` is called if the wait is interrupted."""
     try:
-        return future.result()
-    finally:
-        if not future.done():
-            cancel()
+        done, _ = wait((future,))
+    except BaseException:
+        cancel()
+        raise
+    return done.pop().result()
 
 
 async def awaited(future: Future[T], cancel: Callable[[], None]) -> T:
@@ -45,9 +46,10 @@ async def awaited(future: Future[T], cancel: Callable[[], None]) -> T:
             await _done_on_trio(future)
         else:
             await _done_on_asyncio(future)
-    finally:
-        if not future.done():
-            cancel()
+    except BaseException:
+        # Also if it is done by now: who waited for it never learns that.
+        cancel()
+        raise
     return future.result()
 
 
