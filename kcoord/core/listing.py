@@ -33,7 +33,7 @@ JAVA_BLANKS = "".join(map(chr, range(0x21)))
 
 def describe_groups(step: Step, token: object, context: Context, request: DescribeGroupsRequest) -> None:
     """Describe each group named, as often as it is named."""
-    described = [describe(step.tables.groups.get(group_id), group_id, context) for group_id in request.groups]
+    described = [describe(step.tables.seen(group_id), group_id, context) for group_id in request.groups]
     if request.include_authorized_operations:
         for one in described:
             if one.error_code == ErrorCode.NONE:
@@ -83,7 +83,8 @@ def list_groups(step: Step, token: object, _context: Context, request: ListGroup
             group_type=GROUP_TYPE,
         )
         for group in step.tables.groups.values()
-        if (not request.states_filter or group.state.value.lower() in states)
+        if group.group_id not in step.tables.unseen
+        and (not request.states_filter or group.state.value.lower() in states)
         and (not request.types_filter or GROUP_TYPE in types)
     ]
     step.reply(token, ListGroupsResponse(error_code=ErrorCode.NONE, groups=listed))

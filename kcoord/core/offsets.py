@@ -49,7 +49,8 @@ def offset_commit(step: Step, token: object, context: Context, request: OffsetCo
 
     A group-level error stands on every partition, for the answer has no other place. A session is restarted even
     when then every partition's metadata is too long, or nothing is stored because it is too much (where the
-    append of the records fails in Kafka, `CoordinatorOperationExceptionHelper`).
+    append of the records fails in Kafka, `CoordinatorOperationExceptionHelper`). A group that did not exist
+    comes into being even when every partition's metadata is too long.
     """
     group = step.tables.groups.get(request.group_id)
     error = check_commit(step, group, context, request)
@@ -69,10 +70,13 @@ def offset_commit(step: Step, token: object, context: Context, request: OffsetCo
         for topic in request.topics
     ]
     step.reply(token, OffsetCommitResponse(topics=topics))
-    stored = sum(one.error_code == ErrorCode.NONE for topic in topics for one in topic.partitions)
+    codes = [one.error_code for topic in topics for one in topic.partitions]
+    stored = codes.count(ErrorCode.NONE)
+    if group is None and error is ErrorCode.NONE and codes:
+        if not stored:
+            step.tables.begin(request.group_id, step.now.wall_ms)
+        step.note(GroupCreated(group=request.group_id))
     if stored:
-        if group is None:
-            step.note(GroupCreated(group=request.group_id))
         step.note(
             OffsetsCommitted(
                 group=request.group_id,

@@ -30,9 +30,12 @@ SWEEP: tuple[Literal["sweep"]] = ("sweep",)
 
 
 class Tables:
-    """Groups, offsets and timers of one partition of the offsets topic."""
+    """Groups, offsets and timers of one partition of the offsets topic.
 
-    __slots__ = ("groups", "live", "new_id", "offsets", "settings", "timers")
+    `unseen` are groups that were begun without a record, which who looks at groups does not see yet.
+    """
+
+    __slots__ = ("groups", "live", "new_id", "offsets", "settings", "timers", "unseen")
 
     def __init__(self, settings: GroupSettings, new_id: Callable[[], str]) -> None:
         self.settings = settings
@@ -40,10 +43,26 @@ class Tables:
         self.groups: dict[str, Group] = {}
         self.offsets: dict[str, Offsets] = {}
         self.timers: Timers[TimerName] = Timers()
+        self.unseen: set[str] = set()
         self.live = False
+
+    def begin(self, group_id: str, now_ms: int) -> None:
+        """Bring a group into being without a record, as a commit does of which nothing is stored.
+
+        Whoever changes something finds the group there. Whoever looks sees it as soon as any record of the partition
+        is written (Apache Kafka `OffsetMetadataManager.validateOffsetCommit` puts it into a `TimelineHashMap`, which
+        is read up to the last record that is committed).
+        """
+        self.groups[group_id] = Group(group_id, now_ms)
+        self.unseen.add(group_id)
+
+    def seen(self, group_id: str) -> Group | None:
+        """Return a group as who looks at groups sees it."""
+        return None if group_id in self.unseen else self.groups.get(group_id)
 
     def apply(self, record: Record) -> None:
         """Let one record take effect."""
+        self.unseen.clear()
         key = record.key
         if isinstance(key, GroupMetadataKey):
             value = record.value

@@ -21,6 +21,7 @@ from typing import Any
 
 from kcoord.core.coordinator import Coordinator
 from kcoord.core.group import Group
+from kcoord.core.notes import GroupCreated
 from kcoord.core.operators import Answer, Operation
 from kcoord.core.outcome import Context, Now, Outcome, Record
 from kcoord.core.settings import GroupSettings
@@ -170,6 +171,8 @@ class Driver:
     coordinator: Coordinator = field(init=False)
     _ids: Any = field(init=False)
     _shadow: Coordinator = field(init=False)
+    _unwritten: set[str] = field(init=False)
+    """Groups that no record tells of: begun by a commit of which nothing was stored."""
 
     def __post_init__(self) -> None:
         numbers = count(1)
@@ -198,6 +201,7 @@ class Driver:
         """Load all records so far into a new coordinator; whatever was held is lost with the old one."""
         for call in self.calls:
             call.lost = call.response is None
+        self._unwritten = set()
         self._shadow = Coordinator(self.settings, self._ids)
         self.coordinator = Coordinator(self.settings, self._ids)
         for record in self.records:
@@ -430,10 +434,13 @@ class Driver:
         self._answer(outcome)
         self.records += outcome.records
         self.coordinator.check()
+        if not outcome.records:
+            self._unwritten |= {note.group for note in outcome.notes if isinstance(note, GroupCreated)}
         for record in outcome.records:
             self._shadow.apply(through_bytes(record))
-        assert self._shadow.tables.groups.keys() == self.coordinator.tables.groups.keys()
-        at_rest = settled(self.coordinator)
+            self._unwritten.discard(record.key.group)
+        assert self._shadow.tables.groups.keys() == self.coordinator.tables.groups.keys() - self._unwritten
+        at_rest = settled(self.coordinator) - self._unwritten
         assert durable(self._shadow, at_rest) == durable(self.coordinator, at_rest)
         return outcome
 

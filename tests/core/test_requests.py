@@ -213,7 +213,7 @@ def test_j21_j22_metadata_is_measured_in_java_characters(driver):
     metadata = {"fits": "x" * 4096, "ü fits": "ü" * 4096, "long": "x" * 4097, "emoji": "😀" * 2049, "2048": "😀" * 2048}
     errors = {name: driver.commit(name, {("t", 0): 1}, metadata=text).error for name, text in metadata.items()}
     assert errors == {"fits": 0, "ü fits": 0, "long": 12, "emoji": 12, "2048": 0}
-    assert driver.state("long") == "Dead", "a group into which nothing was committed is not there"
+    assert committed(driver, "long") == NO_OFFSET
 
 
 def test_j21_the_other_partitions_are_committed(driver):
@@ -253,6 +253,19 @@ def test_j37_a_thousand_partitions_are_one_batch(driver):
 def test_a_commit_of_nothing_creates_nothing(driver):
     assert driver.commit("g", {}).response.topics == []
     assert driver.state("g") == "Dead"
+
+
+def test_a_commit_of_which_nothing_is_stored_begins_a_group_that_nobody_sees(driver):
+    assert driver.commit("g", {("t", 0): 5}, metadata="x" * 4097).error == 12
+    assert driver.commit("g", {("t", 0): 5}, generation=1, member_id="m").error == 25
+    assert driver.state("g") == "Dead"
+    assert driver.list().response.groups == []
+    driver.commit("other", {("t", 0): 5})
+    assert driver.state("g") == "Empty"
+    assert [one.group_id for one in driver.list().response.groups] == ["g", "other"]
+    assert driver.commit("h", {("t", 0): 5}, metadata="x" * 4097).error == 12
+    assert driver.delete_groups("h").error == 0
+    assert driver.delete_groups("h").error == 69
 
 
 def test_k1_k3_what_is_not_there_is_no_error(driver):

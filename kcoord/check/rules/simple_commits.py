@@ -4,7 +4,13 @@ from kcoord.check.commits import NAMED, commit_listed, part
 from kcoord.check.rule import rule
 from kcoord.check.world import World
 from wire.errors import ErrorCode
-from wire.messages import OffsetCommitRequest, OffsetFetchRequest, OffsetFetchRequestGroup, OffsetFetchRequestTopics
+from wire.messages import (
+    OffsetCommitRequest,
+    OffsetDeleteRequest,
+    OffsetFetchRequest,
+    OffsetFetchRequestGroup,
+    OffsetFetchRequestTopics,
+)
 
 FOUND = "Apache Kafka OffsetMetadataManager.validateOffsetCommit"
 CHECKED = "Apache Kafka ClassicGroup.validateOffsetCommit"
@@ -283,3 +289,46 @@ async def simple_commits_5(world: World) -> None:
     described = await client.describe(group)
     assert (described.group_state, described.protocol_type, described.members) == ("Empty", "", [])
     assert await client.fetch(group) == {(world.t, 1): (9, -1, "")}
+
+
+# --- commits of which nothing is stored ---
+
+
+async def begun(world: World) -> str:
+    """Return a new group after a commit to it that is refused for its metadata alone."""
+    client, group = await world.client(), world.group()
+    answer = await client.commit(group, {(world.t, 0): (1, "x" * 4097)})
+    assert answer == {(world.t, 0): ErrorCode.OFFSET_METADATA_TOO_LARGE}
+    return group
+
+
+@rule(
+    id="J40",
+    api="OffsetCommit",
+    says="A commit without a generation makes the group, also if its metadata is too long: there are no members then.",
+    source=f"{FOUND}: the group is made before metadata is looked at",
+    versions="2-9",
+    since="4.0",
+)
+async def j40(world: World) -> None:
+    client = await world.client()
+    for version in world.offered(OffsetCommitRequest, (5, 8, 9)):
+        group = await begun(world)
+        answer = await client.commit(group, {(world.t, 0): 1}, generation=1, member_id="m", version=version)
+        assert answer == {(world.t, 0): ErrorCode.UNKNOWN_MEMBER_ID}
+
+
+@rule(
+    id="J41",
+    api="OffsetCommit",
+    says="A group to which nothing was committed, as all metadata was too long, has no offsets, and can be deleted.",
+    source=f"{FOUND}; Apache Kafka GroupMetadataManager.createGroupTombstoneRecords",
+    versions="2-9",
+    since="4.0",
+)
+async def j41(world: World) -> None:
+    client, group = await world.client(), await begun(world)
+    assert await client.fetch(group) == {}
+    assert (await client.call(OffsetDeleteRequest(group_id=group))).error_code == ErrorCode.NONE
+    assert await client.delete(group) == {group: ErrorCode.NONE}
+    assert await client.delete(group) == {group: ErrorCode.GROUP_ID_NOT_FOUND}
