@@ -29,7 +29,6 @@ SUBJECTS: Final = (
     "committing",
     "simple_commits",
     "committed",
-    "begun_groups",
     "commit_answers",
     "fetching_offsets",
     "fetching_versions",
