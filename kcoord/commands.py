@@ -28,7 +28,7 @@ from kcoord.watch.log_lines import LinesLost, log_lines, render_line
 from kcoord.watch.writer import LineWriter, bytes_to
 
 ENVIRONMENT_PREFIX = "KCOORD_"
-RESERVED = frozenset({"KCOORD_BOOTSTRAP"})
+RESERVED = frozenset({"KCOORD_BOOTSTRAP", "KCOORD_CONTROL"})
 """Names under the prefix that are meant for tests: they point to a server, they do not set one up."""
 _OF_A_KUBERNETES_SERVICE = re.compile(
     "KCOORD_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)"

@@ -1,0 +1,101 @@
+"""pytest's fixtures: `kcoord`, a running server; `make_kcoord`, for others; `kcoord_config`, to be overridden.
+
+It is loaded in every test run of an environment that has kcoord, so nothing of kcoord is loaded before a test asks for
+one of these.
+"""
+
+import os
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from kcoord.testing.sync import Kcoord
+
+BOOTSTRAP = "KCOORD_BOOTSTRAP"
+"""The environment variable that names a server, "host:port", to be used instead of one of ours."""
+
+
+class Servers:
+    """The servers of one test run (under pytest-xdist, of one worker): one for each configuration that tests have."""
+
+    def __init__(self) -> None:
+        self._running: list[tuple[Mapping[str, Any], Kcoord]] = []
+
+    def of(self, config: Mapping[str, Any]) -> "Kcoord":
+        """Return the server that runs with this configuration, started if need be."""
+        for known, server in self._running:
+            if known == config:
+                return server
+        server = started(config)
+        self._running.append((dict(config), server))
+        return server
+
+    def reset(self, server: "Kcoord") -> None:
+        """Let the next test find nothing of this one; a server that cannot be reset is not used again."""
+        try:
+            server.reset()
+        except BaseException:
+            self._running = [pair for pair in self._running if pair[1] is not server]
+            server.close()
+            raise
+
+    def close(self) -> None:
+        """Stop all of them."""
+        while self._running:
+            self._running.pop()[1].close()
+
+
+def started(config: Mapping[str, Any]) -> "Kcoord":
+    """Return a server that runs: the one that the environment names, or a new one."""
+    external = os.environ.get(BOOTSTRAP)
+    if external:
+        from kcoord.testing.external import ExternalKcoord
+
+        return ExternalKcoord(external, **config)
+    from kcoord.testing.sync import Kcoord
+
+    server = Kcoord(**config)
+    server.start()
+    return server
+
+
+@pytest.fixture(scope="session")
+def kcoord_config() -> Mapping[str, Any]:
+    """What `kcoord` is started with: arguments of `kcoord.testing.Kcoord`. Override it, in any scope."""
+    return {}
+
+
+@pytest.fixture(scope="session")
+def kcoord_servers() -> Iterator[Servers]:
+    """The servers behind `kcoord`; a server outlives the tests that use it."""
+    servers = Servers()
+    yield servers
+    servers.close()
+
+
+@pytest.fixture
+def kcoord(kcoord_config: Mapping[str, Any], kcoord_servers: Servers) -> Iterator["Kcoord"]:
+    """A running server (`kcoord.testing.Kcoord`) with nothing in it but the configured topics."""
+    server = kcoord_servers.of(kcoord_config)
+    yield server
+    kcoord_servers.reset(server)
+
+
+@pytest.fixture
+def make_kcoord() -> "Iterator[Callable[..., Kcoord]]":
+    """A function that starts a server of this test's own, with arguments of `kcoord.testing.Kcoord`."""
+    from kcoord.testing.sync import Kcoord
+
+    made: list[Kcoord] = []
+
+    def make(*given: Any, **how: Any) -> Kcoord:
+        server = Kcoord(*given, **how)
+        server.start()
+        made.append(server)
+        return server
+
+    yield make
+    while made:
+        made.pop().close()

@@ -1,0 +1,231 @@
+"""pytest's fixtures, in test runs of their own."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from kcoord.testing import Kcoord
+
+PLUGIN = "kcoord.testing.pytest_plugin"
+
+
+@pytest.fixture
+def run(tmp_path):
+    """Write a test module, and a conftest, and run them in a process that has the plugin; return what it printed."""
+
+    def run(source, *arguments, conftest="", environment=(), expected=0, **outcomes):
+        (tmp_path / "test_it.py").write_text(source)
+        (tmp_path / "conftest.py").write_text(conftest)
+        done = subprocess.run(
+            [sys.executable, "-m", "pytest", "-p", PLUGIN, "-p", "no:randomly", "-W", "error", "-q", *arguments],
+            cwd=tmp_path,
+            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **dict(environment)},
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        assert done.returncode == expected, done.stdout + done.stderr
+        summary = done.stdout.splitlines()[-1]
+        for outcome, count in outcomes.items():
+            assert f"{count} {outcome}" in summary, done.stdout
+        return done.stdout
+
+    return run
+
+
+def test_a_running_server_with_nothing_in_it_for_each_test(run):
+    source = """
+import pytest
+from kcoord.testing import Kcoord
+
+ports = set()
+
+@pytest.mark.parametrize("number", range(3))
+def test_it(kcoord, number):
+    assert isinstance(kcoord, Kcoord)
+    ports.add(kcoord.bootstrap)
+    assert len(ports) == 1
+    assert kcoord.groups() == () and kcoord.topics() == ()
+    kcoord.create_topic("t", 3)
+    kcoord.group("g").set_offsets({("t", 0): 5})
+    kcoord.clock.freeze()
+"""
+    run(source, passed=3)
+
+
+def test_its_configuration_can_be_overridden_in_any_scope(run):
+    conftest = """
+import pytest
+
+@pytest.fixture(scope="session")
+def kcoord_config():
+    return {"topics": {"orders": 6}}
+"""
+    source = """
+import pytest
+
+def test_of_the_session(kcoord):
+    assert [(each.name, each.partitions) for each in kcoord.topics()] == [("orders", 6)]
+
+class TestOther:
+    @pytest.fixture
+    def kcoord_config(self):
+        return {"topics": {"other": 1}, "settings": {"group.max.size": 2}}
+
+    @pytest.mark.parametrize("number", range(2))
+    def test_of_a_class(self, kcoord, number):
+        assert [each.name for each in kcoord.topics()] == ["other"]
+
+def test_of_the_session_again(kcoord):
+    assert [each.name for each in kcoord.topics()] == ["orders"]
+"""
+    run(source, conftest=conftest, passed=4)
+
+
+def test_servers_of_a_tests_own_are_stopped_when_it_is_over(run):
+    source = """
+import threading
+
+def test_makes_two(make_kcoord):
+    one, other = make_kcoord({"t": 1}), make_kcoord(kafka_defaults=True)
+    assert one.bootstrap != other.bootstrap
+    assert [each.name for each in one.topics()] == ["t"]
+    other.close()
+
+def test_none_is_left():
+    assert [each.name for each in threading.enumerate()] == ["MainThread"]
+"""
+    run(source, passed=2)
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "trio"])
+def test_it_works_in_tests_of_event_loops(run, loop):
+    source = f"""
+import asyncio, trio
+from kcoord.testing import Impossible
+import pytest
+
+def test_it(kcoord):
+    async def main():
+        kcoord.create_topic("t")
+        with pytest.raises(Impossible, match="would stop the {loop} loop"):
+            kcoord.group("g").wait(state="Stable")
+        assert (await kcoord.aio.group("g").wait(state="Dead")).members == ()
+        await kcoord.aio.clock.advance(1)
+    asyncio.run(main()) if "{loop}" == "asyncio" else trio.run(main)
+"""
+    run(source, passed=1)
+
+
+def test_a_configuration_that_cannot_be_is_said_in_a_sentence(run):
+    conftest = """
+import pytest
+
+@pytest.fixture
+def kcoord_config():
+    return {"settings": {"group.size": 1}}
+"""
+    printed = run("def test_it(kcoord): pass", conftest=conftest, expected=1, error=1)
+    assert "ConfigError: group.size is not a setting that kcoord knows" in printed
+
+
+def test_a_server_that_crashed_is_not_used_again(run):
+    source = """
+import pytest
+from kcoord.testing import ServerGone
+
+def test_crash(kcoord):
+    async def crash():
+        raise LookupError("a bug")
+    kcoord.run(lambda _: kcoord._server._nursery.start_soon(crash))
+
+def test_after(kcoord):
+    assert kcoord.groups() == ()
+"""
+    printed = run(source, expected=1, passed=2, error=1)
+    assert "ServerGone: the server has crashed" in printed
+
+
+def test_several_workers_have_a_server_each(run):
+    pytest.importorskip("xdist")
+    source = """
+import pytest
+
+@pytest.mark.parametrize("number", range(8))
+def test_it(kcoord, number):
+    assert kcoord.groups() == ()
+    kcoord.group("g").set_offsets({("t", 0): number})
+    assert kcoord.group("g").offsets == {("t", 0): number}
+"""
+    run(source, "-n", "2", passed=8)
+
+
+def test_a_server_that_the_environment_names(run):
+    conftest = """
+import pytest
+
+@pytest.fixture(scope="session")
+def kcoord_config():
+    return {"topics": {"orders": 6}}
+"""
+    source = """
+import os
+import pytest
+from kcoord.testing import Impossible, NotFound
+
+@pytest.mark.parametrize("number", range(2))
+def test_it(kcoord, number):
+    assert kcoord.bootstrap == os.environ["KCOORD_BOOTSTRAP"]
+    kcoord.create_topic("new", 2, {"retention.ms": "1000"})
+    assert {(each.name, each.partitions) for each in kcoord.topics()} == {("old", 1), ("orders", 6), ("new", 2)}
+    with pytest.raises(Impossible, match="did not create topic new"):
+        kcoord.create_topic("new")
+    kcoord.create_topic("newer")
+    kcoord.delete_topic("newer")
+    with pytest.raises(NotFound):
+        kcoord.delete_topic("newer")
+
+def test_what_cannot_be(kcoord):
+    for wish in (
+        lambda: kcoord.clock.advance(1),
+        lambda: kcoord.clock.now(),
+        lambda: kcoord.group("g").state,
+        lambda: kcoord.group("g").wait(state="Stable"),
+        lambda: kcoord.groups(),
+        lambda: kcoord.aio,
+    ):
+        with pytest.raises(Impossible, match="which|is one that KCOORD_BOOTSTRAP names: its clock, groups and faults"):
+            wish()
+
+def test_its_own_are_made_as_ever(make_kcoord):
+    assert make_kcoord().groups() == ()
+"""
+    with Kcoord({"old": 1}) as k:
+        run(source, conftest=conftest, environment={"KCOORD_BOOTSTRAP": k.bootstrap}, passed=4)
+        assert [each.name for each in k.topics()] == ["old"]
+
+
+@pytest.mark.parametrize(
+    ("bootstrap", "config", "sentence"),
+    [
+        ("nowhere", {}, "KCOORD_BOOTSTRAP is 'nowhere': it must be HOST:PORT"),
+        ("h:9", {"settings": {"group.max.size": 2}}, "the server at h:9 cannot be given settings: group.max.size"),
+        ("127.0.0.1:1", {"topics": {"t": 1}}, "the server at 127.0.0.1:1 cannot be reached"),
+    ],
+)
+def test_an_environment_that_names_no_server_of_use(run, bootstrap, config, sentence):
+    conftest = f"import pytest\n@pytest.fixture\ndef kcoord_config():\n    return {config!r}\n"
+    printed = run(
+        "def test_it(kcoord): pass", conftest=conftest, environment={"KCOORD_BOOTSTRAP": bootstrap}, expected=1, error=1
+    )
+    assert sentence in printed
+
+
+def test_who_does_not_use_it_loads_nothing_of_it():
+    loaded = "sorted(name for name in sys.modules if name.startswith(('kcoord', 'wire', 'trio')))"
+    source = f"import sys, pytest\nimport {PLUGIN}\nprint(*{loaded})"
+    done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=60, check=True)
+    assert done.stdout.split() == ["kcoord", "kcoord.testing", PLUGIN]
