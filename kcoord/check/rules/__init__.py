@@ -62,6 +62,7 @@ SUBJECTS: Final = (
     "producer_ids",
     "deleting_records",
     "leader_epochs",
+    "handing_over",
     "every_state",
     "minimal_requests",
     "full_groups",

@@ -75,6 +75,7 @@ async def j1b(world: World) -> None:
     source=CHECKED,
     versions="2-9",
     cost=3.1,
+    also="S5",
 )
 async def j7(world: World) -> None:
     member = await world.stable1(world.group())

@@ -51,6 +51,7 @@ async def api_versions_of(client: Client, version: int = 0) -> dict[int, tuple[i
     source=IN_ORDER,
     versions="0+",
     cost=3.5,
+    also="A24",
 )
 async def connections_3(world: World) -> None:
     member = await world.stable1(world.group())
@@ -78,6 +79,7 @@ async def connections_3(world: World) -> None:
     says="Of four hundred requests in one write each is answered, in their order.",
     source=IN_ORDER,
     versions="0+",
+    also="A23",
 )
 async def connections_4(world: World) -> None:
     client, group = await world.client(), world.group()
@@ -102,6 +104,7 @@ async def connections_4(world: World) -> None:
     says="A request may come one byte at a time.",
     source="Apache Kafka NetworkReceive",
     versions="0+",
+    also="A28",
 )
 async def connections_5(world: World) -> None:
     client = await world.client()
@@ -169,6 +172,7 @@ async def connections_7(world: World) -> None:
     source=FUTURE,
     versions="0+",
     each={"version": (99, 32767)},
+    also="A6 A7",
 )
 async def connections_8(world: World, version: int) -> None:
     client = await world.client()
@@ -203,6 +207,7 @@ async def connections_9(world: World, version: int) -> None:
     source="KIP-394; Apache Kafka ClassicGroup.generateMemberId",
     versions="4-9",
     each={"client_id": (None, "")},
+    also="A22",
 )
 async def connections_10(world: World, client_id: str | None) -> None:
     client = await world.client(client_id)

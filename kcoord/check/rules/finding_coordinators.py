@@ -11,8 +11,8 @@ from wire.messages import FindCoordinatorRequest, MetadataRequest
 
 FOUND = "Apache Kafka KafkaApis.handleFindCoordinatorRequest"
 SEVERAL = f"KIP-699; {FOUND}"
-OF_GROUPS, OF_NOTHING = 0, 5
-"""Types of keys: groups have one, and nothing has the other."""
+OF_GROUPS, OF_SHARE_GROUPS, OF_NOTHING = 0, 2, 5
+"""Types of keys: groups have one, share groups another, and nothing has the last."""
 
 
 async def coordinator_of(client: Client, key: str) -> tuple[int, int, str, int]:
@@ -69,6 +69,7 @@ async def connections_15(world: World) -> None:
     says="Any number of keys may be asked for at once; each has its answer, in their order, also if it comes twice.",
     source=SEVERAL,
     versions="4-6",
+    also="B7",
 )
 async def connections_15b(world: World) -> None:
     client = await world.client()
@@ -99,6 +100,7 @@ async def found_for(client: Client, key_type: int, version: int) -> list[Any]:
     source=f"{FOUND}: CoordinatorType",
     versions="1-6",
     each={"version": range(1, 7)},
+    also="B4 B8",
 )
 async def connections_16(world: World, version: int) -> None:
     client = await world.client()
@@ -115,6 +117,7 @@ async def connections_16(world: World, version: int) -> None:
     says="The coordinator is where Metadata says that the broker is.",
     source=f"{FOUND}; handleTopicMetadataRequest",
     versions="0-6",
+    also="B1",
 )
 async def connections_23(world: World) -> None:
     client = await world.client()
@@ -125,3 +128,19 @@ async def connections_23(world: World) -> None:
             assert place(found) == (ErrorCode.NONE, broker.node_id, broker.host, broker.port)
         assert broker.host not in {"", "0.0.0.0", "::"}  # noqa: S104 - no address to listen at
         assert broker.port > 0
+
+
+@rule(
+    id="find-coordinator-1",
+    api="FindCoordinator",
+    says="Keys of share groups are refused before version 6, which has them, and after that if they name no partition.",
+    source=f"KIP-932; {FOUND}",
+    versions="1-6",
+    topics=(),
+    each={"version": range(1, 7)},
+    also="B10 B11",
+)
+async def find_coordinator_1(world: World, version: int) -> None:
+    client = await world.client()
+    for one in await found_for(client, OF_SHARE_GROUPS, version):
+        assert place(one) == (ErrorCode.INVALID_REQUEST, -1, "", -1)

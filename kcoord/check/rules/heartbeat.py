@@ -116,7 +116,7 @@ async def h6(world: World) -> None:
     source=f"{HANDLED}: PreparingRebalance",
     versions="0-4",
     cost=6.8,
-    also="H8",
+    also="H8 A25",
 )
 async def h7(world: World) -> None:
     leader, follower, third = await world.preparing(world.group())
@@ -344,6 +344,7 @@ async def h17(world: World) -> None:
     source=EXPIRED,
     versions="0-4",
     cost=13.2,
+    also="S6",
 )
 async def h18(world: World) -> None:
     leader, follower = await world.stable2(world.group(), session=6_000)

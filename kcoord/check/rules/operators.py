@@ -181,6 +181,7 @@ async def admin_5(world: World, names: str) -> None:
     source=f"{COMMITTED}; {DELETED}",
     versions="2-9",
     cost=3.2,
+    also="S7",
 )
 async def admin_6(world: World) -> None:
     member = await world.stable1(world.group(), client_id="consumer")

@@ -214,6 +214,7 @@ async def simple_commits_1(world: World) -> None:
     versions="2-9",
     cost=3.2,
     each={"version": (2, 5, 7, 9)},
+    also="S4",
 )
 async def simple_commits_2(world: World, version: int) -> None:
     client, group = await world.client(), world.group()
@@ -257,6 +258,7 @@ async def simple_commits_3(world: World) -> None:
     source=CHECKED,
     versions="2-9",
     cost=6.1,
+    also="S8",
 )
 async def simple_commits_4(world: World) -> None:
     leader, follower = await world.stable2(world.group())

@@ -66,6 +66,7 @@ async def f1b(world: World) -> None:
     source=TAKEN,
     versions="3-5",
     cost=6.1,
+    also="S3",
 )
 async def f2(world: World) -> None:
     _, follower = await world.static2(world.group())
