@@ -1,0 +1,167 @@
+"""Many sequences: drawn from a seed, played side by side, and what differs played again until it is sure.
+
+A sequence that could not be played to its end is played again: because requests would have come when a timer may
+fire, or because the next leader was chosen otherwise, which Kafka leaves to chance. A difference counts if it shows
+again, twice, in plays that have more time and no others beside them.
+"""
+
+import itertools
+import os
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import trio
+from hypothesis import HealthCheck, Phase, given, seed, settings
+
+from integration.fuzz.brokers import Profile, met
+from integration.fuzz.operations import Sequence
+from integration.fuzz.playing import Difference, Pace, Played, play
+from integration.fuzz.side import Broker
+from integration.fuzz.strategies import sequences
+from integration.fuzz.tally import Tally
+
+SIDE_BY_SIDE = 120
+TRIES = 4
+"""How often a sequence is played that cannot be played to its end."""
+CAREFUL = Pace(settle=0.12, patience=2.0, written=0.15)
+CONFIRMATIONS = 2
+A_FEW = 4
+"""How many differences of a sort are played again, and how many plays are beside each other then."""
+
+QUIET = settings(
+    database=None,
+    deadline=None,
+    print_blob=False,
+    report_multiple_bugs=False,
+    suppress_health_check=list(HealthCheck),
+)
+
+
+@dataclass(frozen=True)
+class Drawn:
+    """Where sequences come from."""
+
+    seed: int
+    count: int
+    waits: bool
+
+    def each(self, test: Callable[[Sequence], None], *phases: Phase) -> None:
+        """Run `test` with each of them; with Phase.shrink also with smaller ones, once it has raised an exception."""
+        drawn = settings(QUIET, max_examples=self.count, phases=[Phase.generate, *phases])
+
+        @seed(self.seed)
+        @drawn
+        @given(sequences(waits=self.waits))
+        def run(sequence: Sequence) -> None:
+            test(sequence)
+
+        run()
+
+    def all(self) -> list[Sequence]:
+        """Draw them."""
+        found: list[Sequence] = []
+        self.each(found.append)
+        return found
+
+
+@dataclass
+class Campaign:
+    """Sequences, two brokers (by address), and what was found. The first broker is the one that is right."""
+
+    drawn: Drawn
+    profile: Profile
+    addresses: tuple[tuple[str, str], tuple[str, str]]
+    """Name and address of each."""
+    sequences: list[Sequence] = field(init=False)
+    tally: Tally = field(default_factory=Tally)
+    first: dict[int, Played] = field(default_factory=dict)
+    """What came of each sequence the first time."""
+    confirmed: dict[int, Played] = field(default_factory=dict)
+    candidates: int = 0
+    """How many sequences differed the first time."""
+    tried: int = 0
+    """How many of them were played again."""
+    _plays: Iterator[int] = field(default_factory=itertools.count)
+
+    def __post_init__(self) -> None:
+        self.sequences = self.drawn.all()
+
+    async def brokers(self) -> tuple[Broker, Broker]:
+        """Get to know both."""
+        (one, here), (two, there) = self.addresses
+        return await met(one, here), await met(two, there)
+
+    async def play(self, brokers: tuple[Broker, Broker], sequence: Sequence, pace: Pace, tally: Tally) -> Played:
+        """Play a sequence in groups of its own, several times if it must be."""
+        for _ in range(TRIES):
+            prefix = f"fuzz-{os.getpid()}-{next(self._plays)}"
+            delay = self.profile.delay_ms / 1000
+            played = await play(sequence, brokers, prefix, tally=tally, pace=pace, delay=delay)
+            if not played.cut:
+                break
+        return played
+
+    async def run(self) -> None:
+        """Play all."""
+        brokers = await self.brokers()
+        limit = trio.CapacityLimiter(SIDE_BY_SIDE)
+
+        async def one(number: int, sequence: Sequence) -> None:
+            async with limit:
+                self.first[number] = await self.play(brokers, sequence, Pace(), self.tally)
+
+        async with trio.open_nursery() as nursery:
+            for number, sequence in enumerate(self.sequences):
+                nursery.start_soon(one, number, sequence)
+
+    async def confirm(self) -> None:
+        """Play again those that differ, a few of each sort."""
+        brokers = await self.brokers()
+        limit = trio.CapacityLimiter(A_FEW)
+        sorts: dict[str, int] = {}
+
+        async def one(number: int, played: Played, seen: Difference) -> None:
+            async with limit:
+                again = await self.again(brokers, played.sequence, seen)
+                if again is not None:
+                    self.confirmed[number] = again
+
+        async with trio.open_nursery() as nursery:
+            for number, played in sorted(self.first.items()):
+                if (seen := played.difference) is None:
+                    continue
+                self.candidates += 1
+                sorts[seen.sort] = sorts.get(seen.sort, 0) + 1
+                if sorts[seen.sort] <= A_FEW:
+                    self.tried += 1
+                    nursery.start_soon(one, number, played, seen)
+
+    async def again(
+        self, brokers: tuple[Broker, Broker], sequence: Sequence, seen: Difference, times: int = CONFIRMATIONS
+    ) -> Played | None:
+        """Play a sequence again, with care; return the last play if a difference showed each time, and the same."""
+        tally = Tally()
+        for at in range(times):
+            played = await self.play(brokers, sequence, CAREFUL, tally)
+            if played.difference is None or (at and not played.difference.same_as(seen)):
+                return None
+            seen = played.difference
+        return played
+
+    @property
+    def unconfirmed(self) -> int:
+        """How many differences did not show again."""
+        return self.tried - len(self.confirmed)
+
+    def alike(self) -> dict[str, list[Played]]:
+        """Return the confirmed ones, those together that seem to be the same."""
+        together: dict[str, list[Played]] = {}
+        for played in self.confirmed.values():
+            assert played.difference is not None
+            together.setdefault(played.difference.sort, []).append(played)
+        return together
+
+    @property
+    def unfinished(self) -> int:
+        """How many sequences were not played to their end, however often they were begun."""
+        return sum(bool(one.cut) for one in self.first.values())

@@ -1,0 +1,64 @@
+"""The differences that are meant, each with its reason. They are in the README, under "How it differs".
+
+The first broker is Apache Kafka here, the second one kcoord. What is not listed here is a difference to be reported.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from integration.fuzz.requests import Asked
+from wire.errors import ErrorCode
+from wire.messages import JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest, SyncGroupRequest
+
+SENT_AGAIN = "a JoinGroup or SyncGroup that is held and sent again is answered, where Kafka leaves it without an answer"
+LEFT = "a held SyncGroup of a member that leaves is answered, where Kafka leaves it without an answer"
+LEADER = "who leads after the leader is gone is left to the order of a hash map in Kafka"
+
+
+@dataclass(frozen=True)
+class Asking:
+    """A request on its way, with what was asked later of both brokers."""
+
+    asked: Asked
+    later: list[Asked]
+
+
+def never_answered(asking: Asking, answer: Any) -> str | None:
+    """Why only kcoord answers this, or None if it is not meant to."""
+    request = asking.asked.request
+    error = getattr(answer, "error_code", None)
+    if not isinstance(request, (JoinGroupRequest, SyncGroupRequest)):
+        return None
+    later = [one.request for one in asking.later]
+    again = any(type(one) is type(request) and who(one) == who(request) for one in later)
+    if error == ErrorCode.REBALANCE_IN_PROGRESS and again:
+        return SENT_AGAIN
+    if error == ErrorCode.UNKNOWN_MEMBER_ID and isinstance(request, SyncGroupRequest):
+        for one in later:
+            if isinstance(one, LeaveGroupRequest) and one.group_id == request.group_id and names(one, request):
+                return LEFT
+    return None
+
+
+def who(request: Any) -> tuple[str, str]:
+    """The group and the member that a request is from."""
+    return request.group_id, request.member_id
+
+
+def names(leaving: LeaveGroupRequest, request: SyncGroupRequest) -> bool:
+    """Whether a LeaveGroup may be about the member that a SyncGroup is from."""
+    ids = {leaving.member_id, *(one.member_id for one in leaving.members)}
+    instances = {one.group_instance_id for one in leaving.members if not one.member_id}
+    # A SyncGroup need not say under which instance id its member is known: that is in the member id.
+    return request.member_id in ids or any(request.member_id.startswith(f"<{each}#") for each in instances)
+
+
+def other_choice(first: Any, second: Any, leaders: set[str]) -> str | None:
+    """Why two answers to a JoinGroup may differ, or None. `leaders` are who led when the brokers last agreed."""
+    if not isinstance(first, JoinGroupResponse) or not isinstance(second, JoinGroupResponse):
+        return None
+    if first.error_code or second.error_code or first.generation_id != second.generation_id:
+        return None
+    if first.leader != second.leader and not {first.leader, second.leader} & leaders:
+        return LEADER
+    return None

@@ -1,0 +1,384 @@
+"""A sequence, played against two brokers in lock-step: each request is sent to both, and each answer compared."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import trio
+
+from integration.fuzz.actors import GROUP, SECOND_GROUP, UNKNOWN_GROUP, Actors, Client, Stage
+from integration.fuzz.known import Asking, never_answered, other_choice
+from integration.fuzz.masking import Names, shown
+from integration.fuzz.operations import Busy, Kind, Operation, Sequence, Timing
+from integration.fuzz.requests import MAKERS, NEXT, SHORT_MS, Asked, Wish
+from integration.fuzz.schedule import Schedule
+from integration.fuzz.side import Broker, Sent, Side
+from integration.fuzz.tally import Tally
+from wire import messages as m
+
+VARYING = re.compile(r"<[^>]*>|[0-9]+|b'[^']*'")
+OPERATOR = ("operator", 0)
+HOLDING = (Kind.JOIN, Kind.SYNC)
+OPERATORS = {Kind.FETCH, Kind.DESCRIBE, Kind.LIST, Kind.OFFSET_DELETE, Kind.DELETE_GROUPS, Kind.FIND}
+"""What is always asked on the operator's connection."""
+READING = (m.DescribeGroupsRequest, m.ListGroupsRequest, m.OffsetFetchRequest)
+"""What Kafka answers out of what is written, which a group is a moment after a member id was handed out."""
+BURST, SHORT_BURST = 7, 5
+"""Requests between two waits in a sequence in which timers fire; the second if new groups wait for more members."""
+
+
+@dataclass(frozen=True)
+class Pace:
+    """How patient a play is: with what may still come, with one broker when the other has answered (s)."""
+
+    settle: float = 0.04
+    patience: float = 1.0
+    margin: float = 0.25
+    written: float = 0.06
+
+
+@dataclass(frozen=True)
+class Difference:
+    """Where two brokers parted: at which request, and what each answered."""
+
+    step: int
+    what: str
+    first: str
+    second: str
+
+    @property
+    def sort(self) -> str:
+        """What it has in common with others of its kind: everything but ids, versions and numbers."""
+        return "; ".join(VARYING.sub("", text) for text in (self.what.split()[0], self.first, self.second))
+
+    def same_as(self, other: Difference | None) -> bool:
+        """Whether another play showed the same."""
+        return other is not None and (self.what, self.first, self.second) == (other.what, other.first, other.second)
+
+
+class Parted(Exception):
+    """The brokers differ."""
+
+    def __init__(self, difference: Difference) -> None:
+        super().__init__(difference)
+        self.difference = difference
+
+
+class Cut(Exception):
+    """The play cannot go on: the brokers may have gone different ways, or time ran away."""
+
+
+@dataclass
+class Played:
+    """What came of a play."""
+
+    sequence: Sequence
+    difference: Difference | None = None
+    cut: str = ""
+    transcript: list[str] = field(default_factory=list)
+
+
+@dataclass(eq=False)
+class Pair:
+    """A request that both brokers were sent."""
+
+    step: int
+    client: Client | None
+    line: Any
+    asked: Asked
+    sent: tuple[Sent, Sent]
+    later: list[Asked] = field(default_factory=list)
+
+    @property
+    def name(self) -> str:
+        return type(self.asked.request).__name__.removesuffix("Request")
+
+
+@dataclass
+class Play:
+    """One play of one sequence."""
+
+    sequence: Sequence
+    sides: tuple[Side, Side]
+    changed: list[trio.Event]
+    pace: Pace
+    schedule: Schedule
+    tally: Tally
+    played: Played
+    actors: Actors = field(init=False)
+    waiting: list[Pair] = field(default_factory=list)
+    epochs: dict[int, int] = field(default_factory=dict)
+    step: int = 0
+    burst: int = 0
+    joined_at: float = -1.0
+
+    def __post_init__(self) -> None:
+        self.actors = Actors.of(self.sequence)
+
+    async def run(self) -> None:
+        """Do it all. Raises Parted, Cut."""
+        for number, operation in enumerate(self.sequence.operations):
+            self.played.transcript.append(f"# {number}: {operation}")
+            self.tally.operations[operation.kind.name] += 1
+            self.tally.twists.update(twist.name for twist in operation.twists)
+            await self.do(operation)
+        self.played.transcript.append("# the end")
+        await self.close()
+
+    # --- operations ---
+
+    async def do(self, operation: Operation) -> None:
+        client = self.actors.clients[operation.actor]
+        if operation.kind is Kind.WAIT:
+            await self.wait()
+        elif operation.kind is Kind.ROUND:
+            for one in self.round():
+                await self.advance(one)
+        elif operation.kind is Kind.ADVANCE:
+            await self.advance(client)
+        elif operation.kind is Kind.DROP:
+            self.renew(client, drop=True)
+        else:
+            await self.perform(operation, client)
+
+    def round(self) -> list[Client]:
+        """Everybody who is on the way into the group, or the first two."""
+        inside = [one for one in self.actors.clients if one.id or one.stage is not Stage.OUTSIDE]
+        return inside or self.actors.clients[:2]
+
+    async def advance(self, client: Client) -> None:
+        """Let a client do what comes next; one that is handed a member id comes again with it."""
+        for _ in range(2):
+            if self.is_busy(client):
+                return
+            handed_out = client.handed_out
+            kind = NEXT[client.stage]
+            asked = MAKERS[kind](Wish(Operation(kind, client.number), client, self.actors, self.sequence.timing))
+            await self.ask(client, self.line(client), asked)
+            if client.handed_out == handed_out:
+                return
+
+    async def perform(self, operation: Operation, client: Client) -> None:
+        """Send one request that is as it is."""
+        line = self.line(client)
+        if operation.kind in OPERATORS:
+            line = OPERATOR
+        elif self.is_busy(client):
+            if operation.busy is Busy.ASIDE:
+                if operation.kind in HOLDING:
+                    return
+                line = OPERATOR
+            elif operation.busy is Busy.PIPELINE:
+                # Behind two held requests two could come free at once, and who is first is left to the brokers.
+                if any(self.behind(pair) for pair in self.waiting if pair.line != line):
+                    return
+            else:
+                self.renew(client, drop=operation.busy is Busy.REPLACE)
+                line = self.line(client)
+        wish = Wish(operation, client, self.actors, self.sequence.timing)
+        await self.ask(client, line, MAKERS[operation.kind](wish))
+
+    def line(self, client: Client) -> Any:
+        """Return the name of a client's connection."""
+        return client.number, self.epochs.get(client.number, 0)
+
+    def is_busy(self, client: Client) -> bool:
+        """Whether it waits for an answer on its connection."""
+        return any(pair.line == self.line(client) for pair in self.waiting)
+
+    def behind(self, pair: Pair) -> bool:
+        """Whether a request waits behind another one on its connection."""
+        return any(other is not pair and other.line == pair.line and other.step < pair.step for other in self.waiting)
+
+    def renew(self, client: Client, *, drop: bool) -> None:
+        """Give a client a new connection."""
+        line = self.line(client)
+        self.epochs[client.number] = self.epochs.get(client.number, 0) + 1
+        if drop:
+            self.drop(line)
+
+    def drop(self, line: Any) -> None:
+        """Close a connection of both brokers, and await nothing on it any more."""
+        for side in self.sides:
+            side.drop(line)
+        self.waiting = [pair for pair in self.waiting if pair.line != line]
+
+    # --- requests ---
+
+    async def ask(self, client: Client | None, line: Any, asked: Asked) -> Pair:
+        """Send a request to both, wait until they have come to rest, and compare what they answered."""
+        if self.burst >= self.schedule.burst:
+            await self.wait()
+        if isinstance(asked.request, READING):
+            await trio.sleep_until(self.joined_at + self.pace.written + self.slowness)
+        start = trio.current_time()
+        if not self.schedule.is_clear(start):
+            raise Cut("late")
+        self.step += 1
+        self.burst += 1
+        client_id = f"{'op' if client is None else f'a{client.number}'}-{self.step}"
+        self.played.transcript.append(f"{self.step:3} {client_id} v{asked.version} {shown(asked.request)}")
+        one, two = [await side.send(line, asked.request, asked.version, client_id) for side in self.sides]
+        pair = Pair(self.step, client, line, asked, (one, two))
+        for other in self.waiting:
+            other.later.append(asked)
+        self.waiting.append(pair)
+        await self.settle(pair)
+        if isinstance(asked.request, m.JoinGroupRequest):
+            self.joined_at = trio.current_time()
+        self.schedule.note(start, trio.current_time())
+        return pair
+
+    async def wait(self) -> None:
+        """Wait until all timers that may fire soon have fired."""
+        self.burst = 0
+        now = trio.current_time()
+        gap = self.schedule.next_gap(now)
+        if gap > now:
+            self.played.transcript.append(f"    ... {gap - now:.1f} s ...")
+            await trio.sleep_until(gap)
+            await self.settle(None)
+
+    @property
+    def slowness(self) -> float:
+        return max(side.broker.slowness for side in self.sides)
+
+    async def settle(self, newest: Pair | None) -> None:
+        """Wait until both have answered the same requests, and nothing more comes. Raises Parted, Cut."""
+        start = trio.current_time()
+        while True:
+            self.changed[0] = trio.Event()
+            for side in self.sides:
+                side.changed = self.changed[0]
+            halves = [pair for pair in self.waiting if pair.sent[0].done != pair.sent[1].done]
+            held = [pair for pair in self.waiting if not pair.sent[0].done and not pair.sent[1].done]
+            now = trio.current_time()
+            if not halves and not held:
+                break
+            quiet = self.pace.settle + 3 * self.slowness
+            last = max(start, *(side.last_answer for side in self.sides))
+            if now - last >= quiet:
+                if halves:
+                    self.excuse(halves, now - last)
+                if not any(pair in self.waiting for pair in halves):
+                    break
+            step = quiet if now - last < quiet else quiet / 2
+            with trio.move_on_after(step):
+                await self.changed[0].wait()
+        done = [pair for pair in self.waiting if pair.sent[0].done]
+        for pair in done:
+            self.waiting.remove(pair)
+            self.compare(pair, prompt=pair is newest)
+        if newest is not None and newest in self.waiting:
+            self.tally.held[newest.name] += 1
+
+    def excuse(self, halves: list[Pair], quiet: float) -> None:
+        """Take what only one broker answers, if that is known, or else lose patience with the other one."""
+        for pair in halves:
+            if pair not in self.waiting:
+                continue  # it was behind one that was taken
+            answers = [side.masked(sent) for side, sent in zip(self.sides, pair.sent, strict=True)]
+            if not pair.sent[0].done and (reason := never_answered(Asking(pair.asked, pair.later), answers[1])):
+                self.tally.known[reason] += 1
+                self.played.transcript.append(f"    known of {pair.step}: {reason}")
+                self.drop(pair.line)
+            elif quiet > self.pace.patience:
+                texts = [
+                    shown(answer) if sent.done else "(held)" for answer, sent in zip(answers, pair.sent, strict=True)
+                ]
+                self.part(pair, texts[0], texts[1])
+
+    def compare(self, pair: Pair, *, prompt: bool) -> None:
+        """Compare the answers to a request, and learn from them. Raises Parted, Cut."""
+        first, second = (side.masked(sent) for side, sent in zip(self.sides, pair.sent, strict=True))
+        if prompt and not isinstance(pair.asked.request, (m.JoinGroupRequest, m.SyncGroupRequest)):
+            for side, sent in zip(self.sides, pair.sent, strict=True):
+                side.broker.took(sent.answered_at - sent.sent_at)
+        self.tally.answer(pair.name, pair.asked.version, first)
+        if first != second:
+            if reason := other_choice(first, second, set(self.actors.leaders.values())):
+                self.tally.known[reason] += 1
+                raise Cut("leader")
+            self.part(pair, shown(first), shown(second))
+        self.played.transcript.append(f"    both answer {pair.step}: {shown(first)}")
+        if isinstance(first, str):
+            self.drop(pair.line)
+            return
+        if isinstance(first, m.JoinGroupResponse) and not first.error_code:
+            self.actors.leaders[pair.asked.request.group_id] = first.leader
+        if pair.client is not None and pair.line in {OPERATOR, self.line(pair.client)}:
+            pair.client.learn(first, own=pair.asked.own)
+
+    def part(self, pair: Pair, first: str, second: str) -> None:
+        for side, text in zip(self.sides, (first, second), strict=True):
+            self.played.transcript.append(f"    {side.broker.name} answers {pair.step}: {text}")
+        raise Parted(Difference(pair.step, f"{pair.name} {pair.asked.version}", first, second))
+
+    # --- the end ---
+
+    async def close(self) -> None:
+        """Look at what has become of the groups, and take them down."""
+        groups = [GROUP, SECOND_GROUP, UNKNOWN_GROUP]
+        described = await self.operator(m.DescribeGroupsRequest(groups=groups), 6)
+        wanted = [m.OffsetFetchRequestGroup(group_id=group, topics=None) for group in groups]
+        await self.operator(m.OffsetFetchRequest(groups=wanted), 9)
+        for group in described.groups:
+            if group.members:
+                leaving = [m.MemberIdentity(member_id=one.member_id) for one in group.members]
+                await self.operator(m.LeaveGroupRequest(group_id=group.group_id, members=leaving), 5)
+        await self.operator(m.DeleteGroupsRequest(groups_names=groups), 2)
+
+    async def operator(self, request: Any, version: int) -> Any:
+        """Ask as an operator; return the answer."""
+        pair = await self.ask(None, OPERATOR, Asked(request, version, own=False))
+        return self.sides[0].masked(pair.sent[0])
+
+
+async def play(
+    sequence: Sequence,
+    brokers: tuple[Broker, Broker],
+    prefix: str,
+    *,
+    tally: Tally,
+    pace: Pace | None = None,
+    delay: float = 0.0,
+) -> Played:
+    """Play a sequence, in groups whose ids begin with `prefix`. `delay` is the initial rebalance delay (s)."""
+    pace = pace or Pace()
+    played = Played(sequence)
+    timeouts = [SHORT_MS[sequence.timing] / 1000] if sequence.timing is not Timing.NONE else []
+    timeouts += [delay] if delay else []
+    event = trio.Event()
+    burst = (SHORT_BURST if delay else BURST) if timeouts else math.inf
+    try:
+        async with trio.open_nursery() as nursery:
+            sides = [
+                Side(broker, Names(groups(prefix), broker.topic_ids), nursery, event) for broker in brokers
+            ]  # fmt: skip
+            schedule = Schedule(timeouts, pace.margin, 0.5 * min(timeouts, default=0.0), burst)
+            one = Play(sequence, (sides[0], sides[1]), [event], pace, schedule, tally, played)
+            try:
+                await one.run()
+            except Parted as parted:
+                played.difference = parted.difference
+            except Cut as cut:
+                played.cut = str(cut)
+            nursery.cancel_scope.cancel()
+    finally:
+        tally.sequences[played.cut or ("parted" if played.difference else "alike")] += 1
+    return played
+
+
+def groups(prefix: str) -> dict[str, str]:
+    """Name the groups of a play."""
+    return {GROUP: f"{prefix}-g", SECOND_GROUP: f"{prefix}-h", UNKNOWN_GROUP: f"{prefix}-n"}
+
+
+def texts(played: Played) -> Iterator[str]:
+    """Write a play for people."""
+    yield from played.sequence.lines()
+    yield from played.transcript

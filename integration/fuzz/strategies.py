@@ -1,0 +1,144 @@
+"""Sequences as Hypothesis draws them: mostly what clients do that behave, with something wrong now and then."""
+
+from hypothesis import strategies as st
+
+from integration.fuzz.operations import ACTORS, Actor, Busy, Kind, Operation, Sequence, Timing, Twist
+
+IDS = (Twist.NO_ID, Twist.UNKNOWN_ID, Twist.OTHERS_ID, Twist.FORMER_ID, Twist.HANDED_OUT_ID)
+GENERATIONS = (Twist.OLDER, Twist.NEWER)
+INSTANCES = (Twist.OTHERS_INSTANCE, Twist.UNKNOWN_INSTANCE, Twist.NO_INSTANCE, Twist.INSTANCE)
+GROUPS = (Twist.NO_GROUP, Twist.UNKNOWN_GROUP, Twist.SECOND_GROUP)
+
+TWISTS: dict[Kind, tuple[Twist, ...]] = {
+    Kind.HEARTBEAT: (*IDS, *GENERATIONS, *INSTANCES, *GROUPS),
+    Kind.JOIN: (
+        *IDS,
+        *INSTANCES,
+        *GROUPS,
+        Twist.OTHER_TYPE,
+        Twist.NO_TYPE,
+        Twist.OTHER_PROTOCOL,
+        Twist.NO_PROTOCOL,
+        *(Twist.MORE_PROTOCOLS, Twist.CHANGED, Twist.NO_ID, Twist.OTHERS_INSTANCE) * 3,
+        Twist.SHORT_SESSION,
+        Twist.LONG_SESSION,
+        Twist.REASON,
+    ),
+    Kind.SYNC: (
+        *IDS,
+        *GENERATIONS,
+        *INSTANCES,
+        *GROUPS,
+        Twist.OTHER_TYPE,
+        Twist.NO_TYPE,
+        Twist.OTHER_PROTOCOL,
+        Twist.NO_PROTOCOL,
+        *(Twist.NOTHING, Twist.PARTIAL, Twist.EXTRA, Twist.DUPLICATE, Twist.FOR_ALL) * 2,
+    ),
+    Kind.LEAVE: (*IDS, *INSTANCES, *GROUPS, *(Twist.BATCH, Twist.TWICE, Twist.BY_INSTANCE) * 2, Twist.NOTHING),
+    Kind.COMMIT: (
+        *IDS,
+        *GENERATIONS,
+        *INSTANCES,
+        *GROUPS,
+        *(Twist.SIMPLE,) * 6,
+        Twist.SEVERAL,
+        Twist.TWICE,
+        Twist.UNKNOWN_TOPIC,
+        Twist.UNKNOWN_PARTITION,
+        Twist.LONG_METADATA,
+        Twist.NULL_METADATA,
+        Twist.UNICODE,
+        Twist.NEGATIVE,
+        Twist.NO_TOPICS,
+        Twist.RETENTION,
+    ),
+    Kind.FETCH: (
+        *GROUPS,
+        *(Twist.ALL, Twist.SEVERAL) * 3,
+        Twist.TWICE,
+        Twist.UNKNOWN_TOPIC,
+        Twist.UNKNOWN_PARTITION,
+        Twist.NO_TOPICS,
+        Twist.AS_MEMBER,
+        Twist.STABLE,
+    ),
+    Kind.DESCRIBE: (*GROUPS, Twist.SEVERAL, Twist.TWICE, Twist.OPERATIONS),
+    Kind.LIST: (Twist.STATES, Twist.STATES, Twist.UNKNOWN_STATE, Twist.TYPES, Twist.UNKNOWN_TYPE),
+    Kind.OFFSET_DELETE: (
+        *GROUPS,
+        Twist.SEVERAL,
+        Twist.TWICE,
+        Twist.UNKNOWN_TOPIC,
+        Twist.UNKNOWN_PARTITION,
+        Twist.NO_TOPICS,
+    ),
+    Kind.DELETE_GROUPS: (*GROUPS, Twist.SEVERAL, Twist.TWICE),
+    Kind.FIND: (Twist.NO_GROUP, Twist.SEVERAL, Twist.TWICE, Twist.KEY_TYPE),
+}
+"""What can be unusual about each; the more often it stands there, the likelier it is."""
+
+WEIGHTS = {
+    Kind.ADVANCE: 14,
+    Kind.ROUND: 10,
+    Kind.HEARTBEAT: 4,
+    Kind.JOIN: 9,
+    Kind.SYNC: 6,
+    Kind.LEAVE: 4,
+    Kind.COMMIT: 7,
+    Kind.FETCH: 3,
+    Kind.DESCRIBE: 4,
+    Kind.LIST: 1,
+    Kind.OFFSET_DELETE: 2,
+    Kind.DELETE_GROUPS: 1,
+    Kind.FIND: 1,
+    Kind.DROP: 1,
+}
+KINDS = [kind for kind, weight in WEIGHTS.items() for _ in range(weight)]
+TIMED_KINDS = [*KINDS, *[Kind.WAIT] * 7]
+NEW_CONNECTION = [Busy.ASIDE] * 6 + [Busy.PIPELINE] * 3 + [Busy.REPLACE] * 2 + [Busy.SECOND]
+AGES = [0] * 8 + list(range(1, 10))
+
+actors = st.builds(
+    Actor,
+    static=st.sampled_from([False, False, True]),
+    age=st.sampled_from(AGES),
+    protocols=st.sampled_from([0, 0, 0, 1, 1, 2, 3, 4]),
+    short=st.sampled_from([True, True, False]),
+)
+
+
+@st.composite
+def operations(draw: st.DrawFn, kinds: list[Kind]) -> Operation:
+    """One operation; a third of those that can be have something unusual."""
+    kind = draw(st.sampled_from(kinds))
+    if kind in {Kind.ROUND, Kind.WAIT}:
+        return Operation(kind)
+    actor = draw(st.integers(0, ACTORS - 1))
+    if kind in {Kind.ADVANCE, Kind.DROP}:
+        return Operation(kind, actor)
+    number = draw(st.integers(0, 5))
+    twists: tuple[Twist, ...] = ()
+    # A JoinGroup and a LeaveGroup are unusual in themselves: ADVANCE makes the usual ones.
+    if draw(st.integers(0, 5)) > (2 if kind in {Kind.JOIN, Kind.SYNC, Kind.COMMIT, Kind.FETCH} else 3):
+        twists = (draw(st.sampled_from(TWISTS[kind])),)
+        if draw(st.integers(0, 4)) == 4:
+            twists += (draw(st.sampled_from(TWISTS[kind])),)
+    busy = draw(st.sampled_from(NEW_CONNECTION))
+    age = draw(st.sampled_from(AGES))
+    return Operation(kind, actor, twists, busy, age, number)
+
+
+@st.composite
+def sequences(draw: st.DrawFn, *, waits: bool = False) -> Sequence:
+    """A sequence of up to 30 operations. `waits` is for brokers at which a new group waits for more members."""
+    timing = draw(st.sampled_from([Timing.NONE, Timing.NONE, Timing.NONE, Timing.SESSION, Timing.REBALANCE]))
+    if waits and timing is Timing.REBALANCE:
+        timing = Timing.NONE
+    who = tuple(draw(actors) for _ in range(ACTORS))
+    kinds = TIMED_KINDS if waits or timing is not Timing.NONE else KINDS
+    # Drawn, so that most are long and yet the shortest is what shrinking leads to.
+    least = draw(st.sampled_from([0, 12, 14, 16, 18, 20, 22, 24]))
+    done = draw(st.lists(operations(kinds), min_size=least, max_size=30))
+    kind = draw(st.sampled_from(["consumer"] * 7 + ["connect"]))
+    return Sequence(who, tuple(done), timing, kind)

@@ -1,0 +1,91 @@
+"""Random requests of several members, to kcoord and to Apache Kafka alike: see integration/fuzz and scripts/fuzz.py.
+
+The sequences are the same each time; FUZZ_SEED=7 in the environment draws others, FUZZ_SEQUENCES=200 more of them.
+"""
+
+import os
+
+import pytest
+import trio
+
+from integration.fuzz.brokers import PROFILES, Profile, kcoord
+from integration.fuzz.campaign import Campaign, Drawn
+from integration.fuzz.operations import Kind, Timing
+from integration.fuzz.playing import texts
+from integration.fuzz.schedule import Schedule
+from integration.fuzz.shrinking import shrunk
+from scripts.reference import started, why_not
+
+SEED = int(os.environ.get("FUZZ_SEED", "20"))
+SEQUENCES = int(os.environ.get("FUZZ_SEQUENCES", "50"))
+AT_ONCE = PROFILES[0]
+
+
+def campaign(profile: Profile, count: int, right: str, asked: str) -> Campaign:
+    drawn = Drawn(SEED, count, waits=profile.delay_ms > 0)
+    made = Campaign(drawn, profile, (("right", right), ("asked", asked)))
+    trio.run(made.run)
+    trio.run(made.confirm)
+    return made
+
+
+def report(found: Campaign) -> str:
+    """What differs, to be read where a test fails."""
+    lines = [f"seed {SEED}; scripts/fuzz.py --seed {SEED} --profile {found.profile.name!r} makes it small"]
+    for sort, played in found.alike().items():
+        lines += ["", sort, *texts(played[0])]
+    return "\n".join(lines)
+
+
+@pytest.mark.timeout(900)
+@pytest.mark.parametrize("profile", PROFILES, ids=[one.name for one in PROFILES])
+def test_kafka_answers_the_same(profile, tmp_path):
+    if why := why_not("kafka"):
+        (pytest.fail if os.environ.get("CI") == "true" else pytest.skip)(why)
+    print(f"seed {SEED}")
+    count = SEQUENCES * profile.share // 100
+    with started("kafka", overrides=profile.settings) as kafka, kcoord(profile.settings, tmp_path / "log") as ours:
+        found = campaign(profile, count, kafka.bootstrap, ours)
+    print("\n".join(found.tally.lines()))
+    assert not found.confirmed, report(found)
+    assert found.unfinished <= count // 10
+    assert found.tally.sequences["alike"] == count - found.unfinished - found.candidates
+
+
+def test_a_broker_differs_from_one_with_another_limit_and_not_from_one_like_it(tmp_path):
+    """What is found is found, confirmed and made small: here a JoinGroup for which one of them has no room."""
+    small = dict(AT_ONCE.settings) | {"group.max.size": 1}
+    with (
+        kcoord(AT_ONCE.settings, tmp_path / "right") as right,
+        kcoord(AT_ONCE.settings, tmp_path / "like") as like,
+        kcoord(small, tmp_path / "small") as asked,
+    ):
+        alike = campaign(AT_ONCE, 12, right, like)
+        assert not alike.confirmed, report(alike)
+        other = campaign(AT_ONCE, 12, right, asked)
+        sorts = {sort: played for sort, (played, *_) in other.alike().items() if "GROUP_MAX_SIZE_REACHED" in sort}
+        assert all(sort.startswith("JoinGroup; ") for sort in sorts)
+        played = next(iter(sorts.values()))
+        least = shrunk(other, played, 30)
+    assert least.difference is not None
+    assert len(least.sequence.operations) < min(8, len(played.sequence.operations))
+    assert {one.kind for one in least.sequence.operations} <= {Kind.ADVANCE, Kind.ROUND, Kind.JOIN}
+    assert least.sequence.timing is Timing.NONE
+
+
+def test_what_is_drawn_depends_on_the_seed_alone():
+    assert Drawn(3, 5, waits=False).all() == Drawn(3, 5, waits=False).all()
+    assert Drawn(3, 5, waits=False).all() != Drawn(4, 5, waits=False).all()
+
+
+def test_requests_keep_away_from_timers():
+    schedule = Schedule([2.0], 0.25, 1.0, 10)
+    assert schedule.next_gap(0.0) == 0.0
+    schedule.note(0.0, 0.5)
+    assert schedule.is_clear(1.7)
+    assert not schedule.is_clear(2.0)
+    assert schedule.next_gap(0.6) == 2.75
+    schedule.note(2.8, 3.0)
+    # What was started at 2.8 may fire from 4.55 on, and what fired at 2.0 may have started what fires from 3.75 on.
+    assert not schedule.is_clear(4.6)
+    assert schedule.next_gap(3.1) == 7.25
