@@ -70,6 +70,9 @@ SUBJECTS: Final = (
     "full_records",
     "malformed",
     "odd_requests",
+    "before_4_groups",
+    "before_4_offsets",
+    "before_4_topics",
 )
 """The modules, in the order in which reports have them."""
 

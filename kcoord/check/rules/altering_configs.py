@@ -100,11 +100,11 @@ def sets(**settings: str | None) -> list[Change]:
 
 
 def in_both_forms(
-    number: int, *, says: str, source: str = BOTH, each: Sequence[Mapping[str, Any]] = ({},)
+    number: int | str, *, says: str, source: str = BOTH, each: Sequence[Mapping[str, Any]] = ({},), **more: Any
 ) -> Callable[[Script], Script]:
     """Register a script as two rules, for each request one, in each version.
 
-    The script is called with `alter`, the name of the form, and `version`.
+    The script is called with `alter`, the name of the form, and `version`; `more` are further parts of both rules.
     """
 
     def register(script: Script) -> Script:
@@ -120,6 +120,7 @@ def in_both_forms(
                 source=source,
                 versions=f"{versions[0]}-{versions[-1]}",
                 each=[{"alter": form, "version": version, **case} for case in each for version in versions],
+                **more,
             )(script)
         return script
 
@@ -245,14 +246,25 @@ async def no_such_resource(world: World, alter: str, version: int) -> None:
 
 @in_both_forms(
     6,
-    says="Settings that groups and client metrics do not have are refused; to change nothing is no fault.",
-    source="KIP-714, KIP-848; Apache Kafka ControllerConfigurationValidator.validate",
-    each=[
-        {"kind": GROUP, "code": ErrorCode.INVALID_CONFIG},
-        {"kind": CLIENT_METRICS, "code": ErrorCode.INVALID_REQUEST},
-    ],
+    says="Settings that client metrics do not have are refused; to change nothing is no fault.",
+    source=f"KIP-714; {VALIDATED}",
 )
-async def settings_of_others(world: World, alter: str, version: int, kind: int, code: ErrorCode) -> None:
+async def settings_of_client_metrics(world: World, alter: str, version: int) -> None:
+    await assert_only_known(world, alter, version, CLIENT_METRICS, ErrorCode.INVALID_REQUEST)
+
+
+@in_both_forms(
+    "6b",
+    says="Settings that groups do not have are refused; to change nothing is no fault.",
+    source=f"KIP-848; {VALIDATED}",
+    since="4.0",
+)
+async def settings_of_groups(world: World, alter: str, version: int) -> None:
+    await assert_only_known(world, alter, version, GROUP, ErrorCode.INVALID_CONFIG)
+
+
+async def assert_only_known(world: World, alter: str, version: int, kind: int, code: ErrorCode) -> None:
+    """Check that a resource takes no setting that it does not have, and minds nothing else."""
     client, name = await world.client(), world.group()
     how: dict[str, Any] = {"alter": ALTERS[alter], "version": version}
     for validate_only in DRY_FIRST:

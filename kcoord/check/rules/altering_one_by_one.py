@@ -20,7 +20,7 @@ from kcoord.check.rules.altering_configs import (
     one_by_one,
     sets,
 )
-from kcoord.check.topics import BROKER, BROKER_LOGGER, GROUP, TOPIC, created, own, owns
+from kcoord.check.topics import BROKER, BROKER_LOGGER, CLIENT_METRICS, TOPIC, created, own, owns
 from kcoord.check.world import World
 from wire.errors import ErrorCode
 from wire.messages import IncrementalAlterConfigsRequest
@@ -78,7 +78,6 @@ async def incremental_21(world: World) -> None:
         {"before": "", "operation": APPEND, "value": "compact", "after": "compact"},
         {"before": "", "operation": APPEND, "value": "compact,delete", "after": "compact,delete"},
         {"before": "", "operation": APPEND, "value": "", "after": ""},
-        {"before": "delete", "operation": APPEND, "value": " delete", "after": "delete"},
         {"before": "delete", "operation": APPEND, "value": ",", "after": "delete"},
         {"before": None, "operation": SUBTRACT, "value": "delete", "after": ""},
         {"before": None, "operation": SUBTRACT, "value": "compact", "after": "delete"},
@@ -94,6 +93,21 @@ async def incremental_22(world: World, before: str | None, operation: int, value
     name = await created(client, **settings)
     assert await error(client, TOPIC, name, ("cleanup.policy", operation, value)) is ErrorCode.NONE
     assert await owns(client, name, cleanup_policy=after)
+
+
+@rule(
+    id="incremental-alter-configs-22b",
+    api="IncrementalAlterConfigs",
+    says="Blanks around what is appended to a list do not make it something else.",
+    source=LISTS,
+    versions="0-1",
+    since="4.2",
+)
+async def incremental_22b(world: World) -> None:
+    client = await world.client()
+    name = await created(client, cleanup_policy="delete")
+    assert await error(client, TOPIC, name, ("cleanup.policy", APPEND, " delete")) is ErrorCode.NONE
+    assert await owns(client, name, cleanup_policy="delete")
 
 
 @rule(
@@ -143,6 +157,7 @@ async def incremental_24(world: World) -> None:
     "to change nothing is no fault.",
     source=f"KIP-412; {BEFORE}",
     versions="0-1",
+    since="4.1",
 )
 async def incremental_25(world: World) -> None:
     client = await world.client()
@@ -188,14 +203,38 @@ async def incremental_27(world: World, name: str) -> None:
     for validate_only in DRY_FIRST:
         how: dict[str, Any] = {"validate_only": validate_only}
         for operation in (APPEND, SUBTRACT):
-            for key in ("num.partitions", "no.such.key"):
-                change = (key, operation, "1")
-                assert await error(client, BROKER, name, change, fixed, **how) is ErrorCode.INVALID_CONFIG
-                assert await error(client, BROKER, name, fixed, change, **how) is ErrorCode.INVALID_CONFIG
+            change = ("num.partitions", operation, "1")
+            assert await error(client, BROKER, name, change, fixed, **how) is ErrorCode.INVALID_CONFIG
+            assert await error(client, BROKER, name, fixed, change, **how) is ErrorCode.INVALID_CONFIG
         two = (("num.partitions", SET, "2"), ("node.id", DELETE, None))
         assert await error(client, BROKER, name, *two, **how) is ErrorCode.INVALID_REQUEST
         unheard_of = (("nope", APPEND, "1"), ("node.id", NO_OPERATION, "1"))
         assert await error(client, BROKER, name, *unheard_of, **how) is ErrorCode.INVALID_REQUEST
+
+
+@rule(
+    id="incremental-alter-configs-27b",
+    api="IncrementalAlterConfigs",
+    says="What a broker does not have counts as no list, to which nothing can be appended.",
+    source=LISTS,
+    versions="0-1",
+    since="4.3",
+    each={"name": ("{node}", "")},
+)
+async def incremental_27b(world: World, name: str) -> None:
+    await assert_no_list(world, name, ErrorCode.INVALID_CONFIG)
+
+
+async def assert_no_list(world: World, name: str, code: ErrorCode) -> None:
+    """Check the error of who appends to what a broker does not have, or subtracts from it."""
+    client = await world.client()
+    name = name.format(node=await node_id(client))
+    fixed = ("node.id", SET, "1")
+    for validate_only in DRY_FIRST:
+        for operation in (APPEND, SUBTRACT):
+            change = ("no.such.key", operation, "1")
+            assert await error(client, BROKER, name, change, fixed, validate_only=validate_only) is code
+            assert await error(client, BROKER, name, fixed, change, validate_only=validate_only) is code
 
 
 @rule(
@@ -234,11 +273,11 @@ async def incremental_28(world: World) -> None:
 async def incremental_29(world: World) -> None:
     client = await world.client()
     node = str(await node_id(client))
-    name, other, group = await created(client), await created(client), world.group()
+    name, other, metrics = await created(client), await created(client), world.group("client-metrics")
     wishes: list[Wish] = [
         (TOPIC, name, sets(retention_ms="1")),
         (BROKER, "x", []),
-        (GROUP, group, []),
+        (CLIENT_METRICS, metrics, []),
         (TOPIC, other, [("retention.ms", 7, "1")]),
         (BROKER, node, []),
     ]

@@ -33,11 +33,14 @@ TIES: Final = (
 
 Apache Kafka takes the first in the order of a Java HashMap; it depends on the names alone."""
 
+CLAIMS_TOO_MUCH: Final = b"\0\0" + b"\x7f\xff\xff\xff"
+"""A subscription of version 0 with 2**31 - 1 topics, of which none follows."""
+
 
 async def vote(world: World, *lists: tuple[str, ...]) -> list[Member]:
     """Return members that offer these protocols, in one generation; the metadata of each tells who and for what.
 
-    They are subscriptions: before 4.0 Kafka is stuck with some that cannot be read (see rule D34b-3.9).
+    They are subscriptions, as Kafka up to 4.0 is stuck with some texts that are none (D34b-4.0).
     """
     group = world.group()
     members = [
@@ -69,6 +72,21 @@ async def vote(world: World, *lists: tuple[str, ...]) -> list[Member]:
 async def d34(world: World) -> None:
     members = await vote(world, ("range", "roundrobin"), ("roundrobin", "range"), ("roundrobin", "range"))
     assert members[0].protocol_name == "roundrobin"
+
+
+@rule(
+    id="D34b",
+    api="JoinGroup",
+    says="A subscription that claims to have more topics than bytes is passed on to the leader as it is.",
+    source="Apache Kafka ClassicGroup.computeSubscribedTopics",
+    versions="0-9",
+    cost=3.1,
+    since="4.1",
+)
+async def d34b(world: World) -> None:
+    member = await world.member(world.group(), protocols=[("range", CLAIMS_TOO_MUCH)])
+    await member.start_join()
+    assert [one.metadata for one in (await member.finish_join()).members] == [CLAIMS_TOO_MUCH]
 
 
 @rule(

@@ -22,6 +22,7 @@ BUILT = "Apache Kafka OffsetCommitResponse.Builder"
     says="Topics with something refused come first in the answer, and within them what was refused.",
     source=BUILT,
     versions="2-9",
+    since="4.0",
 )
 async def commit_answers_1(world: World) -> None:
     client, group, other = await world.client(), world.group(), world.topic("nope-either")
@@ -99,6 +100,7 @@ async def commit_answers_4(world: World) -> None:
     says="If anything is refused, a topic that is listed twice has one entry in the answer.",
     source=f"{BUILT}.merge",
     versions="2-9",
+    since="4.0",
 )
 async def commit_answers_5(world: World) -> None:
     client, group, t, nope = await world.client(), world.group(), world.t, world.topic("nope")
@@ -113,6 +115,7 @@ async def commit_answers_5(world: World) -> None:
     says="A commit of more than fits into one batch of the offsets topic is refused as a whole.",
     source="Apache Kafka CoordinatorOperationExceptionHelper; max.message.bytes of __consumer_offsets",
     versions="2-9",
+    since="4.0",
     settings={"message.max.bytes": 1_048_588},
 )
 async def commit_answers_6(world: World) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final
 from kcoord.check.nodes import left_at_default, node_id, settings_of
 from kcoord.check.probe import Client
 from kcoord.check.rule import rule
+from kcoord.check.rules.topic_settings import AHEAD, HOUR
 from kcoord.check.topics import BROKER, BROKER_LOGGER, CLIENT_METRICS, GROUP, TOPIC, created, describe
 from kcoord.check.world import World
 from wire.errors import ErrorCode
@@ -24,7 +25,6 @@ OF_TOPICS: Final = {
     "compression.type": ("producer", STRING, "compression.type"),
     "delete.retention.ms": ("86400000", LONG, "log.cleaner.delete.retention.ms"),
     "max.message.bytes": ("1048588", INT, "message.max.bytes"),
-    "message.timestamp.after.max.ms": ("3600000", LONG, "log.message.timestamp.after.max.ms"),
     "message.timestamp.before.max.ms": ("9223372036854775807", LONG, "log.message.timestamp.before.max.ms"),
     "message.timestamp.type": ("CreateTime", STRING, "log.message.timestamp.type"),
     "retention.bytes": ("-1", LONG, "log.retention.bytes"),
@@ -43,7 +43,6 @@ OF_BROKERS: Final = {
     "group.min.session.timeout.ms": ("6000", INT),
     "log.cleaner.delete.retention.ms": ("86400000", LONG),
     "log.cleanup.policy": ("delete", LIST),
-    "log.message.timestamp.after.max.ms": ("3600000", LONG),
     "log.message.timestamp.before.max.ms": ("9223372036854775807", LONG),
     "log.message.timestamp.type": ("CreateTime", STRING),
     "log.retention.bytes": ("-1", LONG),
@@ -85,6 +84,32 @@ def behind(key: str) -> list[tuple[str, str | None, int]]:
     return [] if key == "retention.ms" else [(of_broker, value, DEFAULT)]
 
 
+async def assert_default_of_topics(
+    world: World, key: str, value: str, kind: int, places_behind: list[tuple[str, str | None, int]]
+) -> None:
+    """Check what is told of a topic's setting that nobody set."""
+    client = await world.client()
+    for version in world.offered(DescribeConfigsRequest, range(1, 5)):
+        entry = (await told(client, TOPIC, world.t, version=version, synonyms=True))[key]
+        assert (entry.value, entry.config_source, entry.read_only, entry.is_sensitive) == (value, DEFAULT, False, False)
+        assert entry.config_type == (kind if version >= TYPED else 0)
+        assert entry.documentation == (None if version >= TYPED else "")
+        assert places(entry) == places_behind
+
+
+async def assert_default_of_broker(world: World, key: str, value: str | None, kind: int) -> None:
+    """Check what is told of a broker's setting that nobody set. Raises NotApplicable if somebody did."""
+    client = await world.client()
+    await left_at_default(client, key)
+    node = str(await node_id(client))
+    for version in world.offered(DescribeConfigsRequest, range(1, 5)):
+        entry = (await told(client, BROKER, node, version=version, synonyms=True))[key]
+        assert (entry.value, entry.config_source, entry.is_sensitive) == (value, DEFAULT, False)
+        assert entry.config_type == (kind if version >= TYPED else 0)
+        assert entry.documentation == (None if version >= TYPED else "")
+        assert places(entry) == ([] if value is None else [(key, value, DEFAULT)])
+
+
 async def topics_at_default(client: Client, *keys: str) -> None:
     """See that the broker's settings behind these of topics are at their defaults. Raises NotApplicable."""
     hours = ("log.retention.minutes", "log.retention.hours") if "retention.ms" in keys else ()
@@ -101,15 +126,22 @@ async def topics_at_default(client: Client, *keys: str) -> None:
     each={"key": OF_TOPICS},
 )
 async def describe_configs_1(world: World, key: str) -> None:
-    client = await world.client()
-    await topics_at_default(client, key)
+    await topics_at_default(await world.client(), key)
     value, kind, _ = OF_TOPICS[key]
-    for version in world.offered(DescribeConfigsRequest, range(1, 5)):
-        entry = (await told(client, TOPIC, world.t, version=version, synonyms=True))[key]
-        assert (entry.value, entry.config_source, entry.read_only, entry.is_sensitive) == (value, DEFAULT, False, False)
-        assert entry.config_type == (kind if version >= TYPED else 0)
-        assert entry.documentation == (None if version >= TYPED else "")
-        assert places(entry) == behind(key)
+    await assert_default_of_topics(world, key, value, kind, behind(key))
+
+
+@rule(
+    id="describe-configs-1b",
+    api="DescribeConfigs",
+    says="By default a topic takes records whose time is up to an hour ahead of the broker's.",
+    source=f"KIP-1030; {OF_A_TOPIC}; LogConfig",
+    versions="1-4",
+    since="4.0",
+)
+async def describe_configs_1b(world: World) -> None:
+    await left_at_default(await world.client(), f"log.{AHEAD}")
+    await assert_default_of_topics(world, AHEAD, HOUR, LONG, [(f"log.{AHEAD}", HOUR, DEFAULT)])
 
 
 @rule(
@@ -232,16 +264,20 @@ async def describe_configs_8(world: World) -> None:
     each={"key": OF_BROKERS},
 )
 async def describe_configs_9(world: World, key: str) -> None:
-    client = await world.client()
-    await left_at_default(client, key)
-    node = str(await node_id(client))
     value, kind = OF_BROKERS[key]
-    for version in world.offered(DescribeConfigsRequest, range(1, 5)):
-        entry = (await told(client, BROKER, node, version=version, synonyms=True))[key]
-        assert (entry.value, entry.config_source, entry.is_sensitive) == (value, DEFAULT, False)
-        assert entry.config_type == (kind if version >= TYPED else 0)
-        assert entry.documentation == (None if version >= TYPED else "")
-        assert places(entry) == ([] if value is None else [(key, value, DEFAULT)])
+    await assert_default_of_broker(world, key, value, kind)
+
+
+@rule(
+    id="describe-configs-9b",
+    api="DescribeConfigs",
+    says="By default the broker lets records be up to an hour ahead of its time.",
+    source=f"KIP-1030; {OF_A_BROKER}; AbstractKafkaConfig",
+    versions="1-4",
+    since="4.0",
+)
+async def describe_configs_9b(world: World) -> None:
+    await assert_default_of_broker(world, f"log.{AHEAD}", HOUR, LONG)
 
 
 @rule(
@@ -327,14 +363,25 @@ async def describe_configs_13(world: World, kind: int, name: str, code: ErrorCod
 @rule(
     id="describe-configs-14",
     api="DescribeConfigs",
-    says="Groups and client metrics need not exist to be told of; nothing is set on them then.",
-    source=f"KIP-714, KIP-848; {DESCRIBED}",
+    says="Client metrics need not exist to be told of; nothing is set on them then.",
+    source=f"KIP-714; {DESCRIBED}",
+    versions="1-4",
+)
+async def describe_configs_14(world: World) -> None:
+    found = await told(await world.client(), CLIENT_METRICS, world.group("client-metrics"))
+    assert all(each.config_source == DEFAULT for each in found.values())
+
+
+@rule(
+    id="describe-configs-14b",
+    api="DescribeConfigs",
+    says="Groups need not exist to be told of; nothing is set on them then.",
+    source=f"KIP-848; {DESCRIBED}",
     versions="1-4",
     since="4.0",
-    each=({"kind": GROUP, "what": "a group"}, {"kind": CLIENT_METRICS, "what": "client metrics"}),
 )
-async def describe_configs_14(world: World, kind: int, what: str) -> None:
-    found = await told(await world.client(), kind, world.group(what.replace(" ", "-")))
+async def describe_configs_14b(world: World) -> None:
+    found = await told(await world.client(), GROUP, world.group("a-group"))
     assert all(each.config_source == DEFAULT for each in found.values())
 
 

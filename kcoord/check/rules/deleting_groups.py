@@ -124,6 +124,7 @@ async def o3(world: World) -> None:
     says="In a group that was deleted a member's generation is illegal; from version 9 on the group is unknown.",
     source="KIP-848; Apache Kafka OffsetMetadataManager.validateOffsetCommit",
     versions="2-9",
+    since="4.0",
     cost=3.1,
 )
 async def o3b(world: World) -> None:

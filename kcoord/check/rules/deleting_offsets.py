@@ -241,6 +241,7 @@ async def l9(world: World) -> None:
     says="A group outlives the last of its offsets.",
     source=f"{DELETED}: only offsets are removed, until GroupCoordinatorShard.cleanupGroupMetadata comes by",
     versions="0",
+    since="4.0",
 )
 async def l10(world: World) -> None:
     client, group = await world.client(), world.group()
@@ -299,6 +300,7 @@ async def l11(world: World) -> None:
     says="Topics with something unknown in them are answered first; a known one without partitions is left out.",
     source=HANDLED,
     versions="0",
+    since="4.0",
 )
 async def l11b(world: World) -> None:
     client, group, nope = await world.client(), world.group(), world.topic("nope")
@@ -318,6 +320,7 @@ async def l11b(world: World) -> None:
     says="A topic that is named twice is answered twice, but once if a partition is refused as unknown.",
     source=f"{HANDLED}: where nothing is refused, the coordinator's answer is the answer; else the two are merged",
     versions="0",
+    since="4.0",
 )
 async def l11c(world: World) -> None:
     client, group = await world.client(), world.group()

@@ -316,6 +316,7 @@ async def delete_topics_14(world: World) -> None:
     says="What groups without members committed for a topic is deleted with it; the groups and the rest stay.",
     source=OFFSETS,
     versions="1-6",
+    since="4.0",
     also="K19",
 )
 async def delete_topics_15(world: World) -> None:

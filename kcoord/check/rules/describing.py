@@ -184,6 +184,7 @@ async def m4(world: World) -> None:
     says="During a rebalance all are listed, without metadata, with what the last generation assigned to them.",
     source=WITHOUT_METADATA,
     versions="0-6",
+    since="4.0",
     cost=6.8,
 )
 async def m5(world: World) -> None:

@@ -261,6 +261,7 @@ async def fetch_10(world: World) -> None:
     "partition as long as topics have names.",
     source=f"{HANDLED}, FetchRequest.getErrorResponse, IsolationLevel.forId",
     versions="4-18",
+    since="4.0",
 )
 async def fetch_11(world: World) -> None:
     asked = await masked(world)

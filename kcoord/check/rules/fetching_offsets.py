@@ -162,6 +162,7 @@ async def k5(world: World) -> None:
     says="The answer has the order of the request, twice what is asked for twice, and topics without partitions.",
     source=FETCHED,
     versions="1-9",
+    since="4.0",
 )
 async def k5b(world: World) -> None:
     client, group, nope = await world.client(), world.group(), world.topic("nope")

@@ -69,6 +69,7 @@ async def k7(world: World) -> None:
     says="A request without groups is answered without groups.",
     source=f"KIP-709; {HANDLED}",
     versions="8-10",
+    since="4.1",
 )
 async def k8(world: World) -> None:
     client = await world.client()

@@ -272,6 +272,7 @@ async def create_partitions_13(world: World) -> None:
     "anyway or comes twice.",
     source=BATCH,
     versions="0-3",
+    since="4.4",
     each={"counts": ((10_002,), (2**31 - 1,), (5_001, 5_002), (10_002, 1), (10_002, -5))},
 )
 async def create_partitions_14(world: World, counts: tuple[int, ...]) -> None:

@@ -169,6 +169,7 @@ async def list_offsets_3(world: World) -> None:
     "for twice.",
     source=FETCHED,
     versions="1-11",
+    since="4.0",
 )
 async def list_offsets_4(world: World) -> None:
     asked, nope = await masked(world), world.topic("nope")
@@ -184,6 +185,7 @@ async def list_offsets_4(world: World) -> None:
     says="A partition that is asked for twice has one answer, an error; the others are served.",
     source=f"{FETCHED}; ListOffsetsRequest.duplicatePartitions",
     versions="1-11",
+    since="4.0",
     cost=0.6,
 )
 async def list_offsets_5(world: World) -> None:
@@ -203,6 +205,7 @@ async def list_offsets_5(world: World) -> None:
     says="A topic that is named twice with different partitions has one entry in the answer.",
     source=FETCHED,
     versions="1-11",
+    since="4.0",
 )
 async def list_offsets_6(world: World) -> None:
     asked = await masked(world)
@@ -219,6 +222,7 @@ async def list_offsets_6(world: World) -> None:
     says="Topics without partitions are not in the answer, whether they exist or not.",
     source=FETCHED,
     versions="1-11",
+    since="4.0",
     cost=0.6,
 )
 async def list_offsets_7(world: World) -> None:
@@ -304,6 +308,7 @@ async def list_offsets_11(world: World) -> None:
     "twice, as often as that.",
     source=f"{HANDLED}, ListOffsetsRequest.getErrorResponse, IsolationLevel.forId",
     versions="2-11",
+    since="4.0",
     cost=1.4,
 )
 async def list_offsets_12(world: World) -> None:

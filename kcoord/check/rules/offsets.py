@@ -395,6 +395,7 @@ async def offsets_12(world: World) -> None:
     says="A topic of which no partitions are asked for is in the answer, without partitions.",
     source=ASKED,
     versions="1-9",
+    since="4.0",
 )
 async def offsets_13(world: World) -> None:
     client, group = await world.client(), world.group()

@@ -60,6 +60,8 @@ class Reader:
         self.group = group
         self.partition = partition
         self.position = position
+        self.sequences: set[int] = set()
+        """The numbers that the first records of batches have where a producer would count them."""
 
     async def read(self, least: int = 0) -> list[list[Row]]:
         """Return what came since, in batches, and soon so many; times are taken out once they are checked."""
@@ -101,7 +103,8 @@ class Reader:
         if rows:
             assert check_crc(batch)
             assert header.attributes & ~COMPRESSION == 0
-            assert (header.producer_id, header.producer_epoch, header.base_sequence) == (-1, -1, 0)
+            assert (header.producer_id, header.producer_epoch) == (-1, -1)
+            self.sequences.add(header.base_sequence)
         return rows
 
 
@@ -161,6 +164,7 @@ BORN: Final = members(0, None, protocol_type="")
     says="The offsets of one commit are written as one batch of records, in the order of the request.",
     source=OFFSET,
     versions="6-10",
+    since="4.0",
     topics=(),
 )
 async def offsets_topic_1(world: World) -> None:
@@ -177,6 +181,24 @@ async def offsets_topic_1(world: World) -> None:
         ],
         [(offset(group, topic, 0), at(6))],
     ]
+
+
+@rule(
+    id="offsets-topic-1b",
+    api="OffsetCommit",
+    says="No producer is named in what is written of groups, and the number of its first record is 0.",
+    source=f"{OFFSET}, newGroupMetadataRecord",
+    versions="2-9",
+    topics=("t",),
+    cost=3.2,
+    since="4.0",
+)
+async def offsets_topic_1b(world: World) -> None:
+    read = await reader(world, world.group())
+    member = await world.stable1(read.group)
+    assert await member.commit({(world.t, 0): 1}) == {(world.t, 0): ErrorCode.NONE}
+    assert len(await read.read()) >= 2
+    assert read.sequences == {0}
 
 
 @rule(
@@ -222,6 +244,7 @@ async def offsets_topic_3(world: World) -> None:
     says="A group is written without members when it comes into being, and with them when its leader has assigned.",
     source=f"{EMPTY}, newGroupMetadataRecord",
     versions="3-5",
+    since="4.0",
     topics=("t",),
     cost=3.2,
 )

@@ -128,7 +128,7 @@ async def describe_topic_partitions_4(world: World) -> None:
     says="Topics are internal by their names, whether they exist or not.",
     source=f"{HANDLED}, Topic.isInternal",
     versions="0",
-    since="4.0",
+    since="3.9",
 )
 async def describe_topic_partitions_5(world: World) -> None:
     answer = await ask(await world.client(), "__share_group_state", "__transaction_state")

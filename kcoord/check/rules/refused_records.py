@@ -304,6 +304,7 @@ async def produce_30(world: World) -> None:
     says="A time too far in the future is refused, with its whole batch; from version 8 on its record is named.",
     source=f"{NAMED_RECORDS}; KIP-937",
     versions="3-13",
+    since="4.0",
     topics=(),
 )
 async def produce_31(world: World) -> None:
@@ -328,7 +329,7 @@ async def produce_31(world: World) -> None:
 )
 async def produce_32(world: World) -> None:
     client = await world.client()
-    name = await new_topic(client)
+    name = await new_topic(client, message_timestamp_after_max_ms="3600000")
     for version in world.offered(ProduceRequest, range(ERRORS_SINCE, 13)):
         found = (await produce(client, version, (name, [(0, batch(times=[TIME, 2**62]))])))[name][0]
         assert found.error_message == "One or more records have been rejected due to invalid timestamp"

@@ -346,6 +346,7 @@ async def f14(world: World, version: int) -> None:
     says="A static member that restarted in the initial delay waits on, even for longer than its session timeout.",
     source="Apache Kafka ClassicGroupMember.hasSatisfiedHeartbeat: it is not new, and its JoinGroup waits",
     versions="5-9",
+    since="4.0",
     cost=12.1,
     settings=DELAY,
 )

@@ -73,6 +73,7 @@ async def joining_8(world: World) -> None:
     says="A static member that restarts has, until its first heartbeat, the session timeout that it had before.",
     source=SESSION,
     versions="5-9",
+    since="4.0",
     cost=14.2,
     each=({"old": 10_000, "new": 6_000}, {"old": 6_000, "new": 10_000}),
 )

@@ -17,13 +17,16 @@ DEFAULTS: Final = {
     "compression.type": ("compression.type", "producer"),
     "delete.retention.ms": ("log.cleaner.delete.retention.ms", "86400000"),
     "max.message.bytes": ("message.max.bytes", "1048588"),
-    "message.timestamp.after.max.ms": ("log.message.timestamp.after.max.ms", "3600000"),
     "message.timestamp.before.max.ms": ("log.message.timestamp.before.max.ms", "9223372036854775807"),
     "message.timestamp.type": ("log.message.timestamp.type", "CreateTime"),
     "retention.bytes": ("log.retention.bytes", "-1"),
     "retention.ms": ("log.retention.ms", "604800000"),
 }
 """The broker's setting that stands behind a topic's, and Kafka's default."""
+
+AHEAD: Final = "message.timestamp.after.max.ms"
+HOUR: Final = "3600000"
+"""Kafka's default of that since 4.0; before that it was the highest number there is."""
 
 TOLD: Final = (
     "KIP-525; Apache Kafka ReplicationControlManager.createTopic, KafkaConfigSchema.resolveEffectiveTopicConfigs"
@@ -60,6 +63,27 @@ async def create_topics_40(world: World, version: int, validate_only: bool) -> N
         "retention.ms": ("5000", OWN),
         "cleanup.policy": ("compact, delete", OWN),
     }
+
+
+@rule(
+    id="create-topics-40b",
+    api="CreateTopics",
+    says="The answer tells that by default a topic takes records whose time is up to an hour ahead of the broker's.",
+    source=f"KIP-1030; {TOLD}",
+    versions="5-7",
+    since="4.0",
+)
+async def create_topics_40b(world: World) -> None:
+    await assert_lead(world, HOUR)
+
+
+async def assert_lead(world: World, lead: str) -> None:
+    """Check what is told of how far records may be ahead, where nobody set that. Raises NotApplicable if one did."""
+    client = await world.client()
+    await left_at_default(client, f"log.{AHEAD}")
+    for version in world.offered(CreateTopicsRequest, (5, 6, 7)):
+        told = await settings(client, topic(world.topic()), version=version, validate_only=True)
+        assert told[AHEAD] == (lead, DEFAULT)
 
 
 @rule(
