@@ -200,6 +200,13 @@ class Listening:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClockMoved:
+    """The server's clock was moved forward by so many seconds; what was due by then happens after this."""
+
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RequestReceived:
     """A request was read, and is handled from now on. It is told to those alone who listen to requests.
 

@@ -9,6 +9,7 @@ from kcoord.control.errors import Impossible
 from kcoord.control.presence import Presence
 from kcoord.core.operators import KeepAlive
 from kcoord.core.outcome import Now
+from kcoord.notices import ClockMoved
 
 TURNS = 5
 """Turns in which connections that have ended are noticed: one reads the end, others close and forget."""
@@ -46,6 +47,7 @@ class ClockControl:
             await trio.lowlevel.checkpoint()
         if heartbeats:
             self._keep_alive(seconds)
+        self._broker.tell(ClockMoved(seconds=seconds))
         self._broker.clock.advance(seconds)
         for shard in self._broker.shards:
             await shard.rest()
