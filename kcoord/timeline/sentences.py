@@ -41,7 +41,7 @@ def exchange(event: Answered, names: Names) -> str:
 
 
 def _who(asked: Asked, names: Names) -> str:
-    return names.label(asked.member) if asked.member else asked.instance or asked.client_id or "somebody"
+    return names.label(asked.member) if asked.member else printable(asked.instance or asked.client_id) or "somebody"
 
 
 def _asked(asked: Asked, names: Names) -> str:
@@ -154,7 +154,8 @@ def _handed_out(note: Any, _names: Names) -> str:
 
 def _joined(note: Any, names: Names) -> str:
     static = f", static member {printable(note.instance)}" if note.instance is not None else ""
-    return f"{names.label(note.member)} is a new member (client {printable(note.client_id)} at {note.host}{static}){_why(note)}"
+    client = f"client {printable(note.client_id)} at {note.host}"
+    return f"{names.label(note.member)} is a new member ({client}{static}){_why(note)}"
 
 
 def _rejoined(note: Any, names: Names) -> str:
@@ -199,7 +200,7 @@ def _left(note: Any, names: Names) -> str:
 
 
 def _replaced(note: Any, names: Names) -> str:
-    return f"static member {note.instance} comes back: {names.label(note.member)} takes the place of {note.replaced}"
+    return f"static member {note.instance} comes back: {names.label(note.member)} takes the place of {printable(note.replaced)}"
 
 
 def _fenced(note: Any, names: Names) -> str:
