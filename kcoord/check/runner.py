@@ -20,6 +20,7 @@ from kcoord.check.cleaning import clean
 from kcoord.check.failure import Failure, failure_of, first_of
 from kcoord.check.outcome import NotApplicable
 from kcoord.check.probe import PATIENCE, offered
+from kcoord.check.recognizing import note_of_release
 from kcoord.check.result import CaseResult, Progress, Report, RuleResult, Run, Verdict
 from kcoord.check.rule import LONG, Case, Rule
 from kcoord.check.target import Target, make_topics, reach
@@ -67,6 +68,7 @@ async def check(opener: Opener, address: str, plan: Plan, progress: Progress | N
     progress.phase = "connecting"
     began, start = time.time(), trio.current_time()
     target = await reach(opener, {name for each in plan.rules for name in each.settings})
+    target.notes += await note_of_release(opener, target.offers, plan.release)
     round_ = _Round(target, plan, progress)
     try:
         reasons = {each.id: why for each in plan.rules if (why := not_applicable(each, target, plan))}
