@@ -4,6 +4,7 @@ from kcoord.control.clock import ClockControl
 from kcoord.control.groups import GroupsControl
 from kcoord.control.happened import Happenings
 from kcoord.control.presence import Presence
+from kcoord.control.timeline import TimelineControl
 from kcoord.control.topics import TopicsControl
 from kcoord.serve import Running
 
@@ -23,6 +24,8 @@ class Control:
         self.clock = ClockControl(broker, self._presence)
         self.groups = GroupsControl(broker, self._happenings)
         self.topics = TopicsControl(broker)
+        self.timeline = TimelineControl(broker)
+        self.groups.story = self.timeline.story
 
     @property
     def bootstrap(self) -> str:
@@ -46,3 +49,4 @@ class Control:
                     partition.empty()
         self._presence.forget()
         self._happenings.forget()
+        self.timeline.forget()

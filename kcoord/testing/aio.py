@@ -15,6 +15,7 @@ from kcoord.core.outcome import Now
 from kcoord.testing.awaiting import awaited
 from kcoord.testing.defaults import Settings, Topics, config_for
 from kcoord.testing.thread import Call, ServerGone, ServerThread
+from kcoord.timeline import Timeline
 
 T = TypeVar("T")
 
@@ -103,6 +104,14 @@ class AsyncKcoord:
     def group(self, group_id: str) -> "AsyncGroup":
         """Return a group, which need not exist yet."""
         return AsyncGroup(self, group_id)
+
+    async def timeline(self, group_id: str) -> Timeline:
+        """Return what happened to a group until now: printed it is a story. Raises NotFound if nothing did."""
+        return await self.run(lambda control: control.timeline.of(group_id))
+
+    async def timelines(self) -> tuple[Timeline, ...]:
+        """Return what happened to each group, also to those that are no more; the oldest group first."""
+        return await self.run(lambda control: tuple(map(control.timeline.of, control.timeline.groups())))
 
     async def reset(self) -> None:
         """Let nothing be left of what was before: see `kcoord.control.Control.reset`."""

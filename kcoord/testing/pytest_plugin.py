@@ -5,7 +5,7 @@ one of these.
 """
 
 import os
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 
 BOOTSTRAP = "KCOORD_BOOTSTRAP"
 """The environment variable that names a server, "host:port", to be used instead of one of ours."""
+TIMELINES = "kcoord timeline"
+"""What the sections of a failing test's report are called."""
+MOST_EVENTS = 200
+"""Events of a group that such a section shows: the last ones."""
+_SERVERS = pytest.StashKey["list[Kcoord]"]()
+"""The servers that a test uses."""
 
 
 class Servers:
@@ -76,15 +82,40 @@ def kcoord_servers() -> Iterator[Servers]:
 
 
 @pytest.fixture
-def kcoord(kcoord_config: Mapping[str, Any], kcoord_servers: Servers) -> Iterator["Kcoord"]:
+def kcoord(
+    request: pytest.FixtureRequest, kcoord_config: Mapping[str, Any], kcoord_servers: Servers
+) -> Iterator["Kcoord"]:
     """A running server (`kcoord.testing.Kcoord`) with nothing in it but the configured topics."""
     server = kcoord_servers.of(kcoord_config)
+    request.node.stash.setdefault(_SERVERS, []).append(server)
     yield server
     kcoord_servers.reset(server)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Attach to a failing test what happened to its groups."""
+    report = yield
+    if report.failed and report.when == "call":
+        for server in item.stash.get(_SERVERS, ()):
+            report.sections += stories(server)
+    return report
+
+
+def stories(server: "Kcoord") -> list[tuple[str, str]]:
+    """Return a section with the story of each group of a server; the oldest events are left out of long ones."""
+    from kcoord.control import ControlError
+    from kcoord.testing.thread import ServerGone
+
+    try:
+        timelines = server.timelines()
+    except (ControlError, ServerGone) as error:
+        return [(TIMELINES, str(error))]
+    return [(f"{TIMELINES}: {each.group}", each.text(most_events=MOST_EVENTS)) for each in timelines]
+
+
 @pytest.fixture
-def make_kcoord() -> "Iterator[Callable[..., Kcoord]]":
+def make_kcoord(request: pytest.FixtureRequest) -> "Iterator[Callable[..., Kcoord]]":
     """A function that starts a server of this test's own, with arguments of `kcoord.testing.Kcoord`."""
     from kcoord.testing.sync import Kcoord
 
@@ -94,6 +125,7 @@ def make_kcoord() -> "Iterator[Callable[..., Kcoord]]":
         server = Kcoord(*given, **how)
         server.start()
         made.append(server)
+        request.node.stash.setdefault(_SERVERS, []).append(server)
         return server
 
     yield make

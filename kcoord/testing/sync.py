@@ -11,6 +11,7 @@ from kcoord.core.outcome import Now
 from kcoord.testing.awaiting import blocked, running_loop
 from kcoord.testing.defaults import Settings, Topics, config_for
 from kcoord.testing.thread import Call, ServerThread
+from kcoord.timeline import Timeline
 
 if TYPE_CHECKING:
     from kcoord.testing.aio import AsyncKcoord
@@ -102,6 +103,14 @@ class Kcoord:
     def group(self, group_id: str) -> "Group":
         """Return a group, which need not exist yet."""
         return Group(self, group_id)
+
+    def timeline(self, group_id: str) -> Timeline:
+        """Return what happened to a group until now: printed it is a story. Raises NotFound if nothing did."""
+        return self.run(lambda control: control.timeline.of(group_id))
+
+    def timelines(self) -> tuple[Timeline, ...]:
+        """Return what happened to each group, also to those that are no more; the oldest group first."""
+        return self.run(lambda control: tuple(map(control.timeline.of, control.timeline.groups())))
 
     def reset(self) -> None:
         """Let nothing be left of what was before: see `kcoord.control.Control.reset`."""

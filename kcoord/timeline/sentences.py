@@ -200,7 +200,8 @@ def _left(note: Any, names: Names) -> str:
 
 
 def _replaced(note: Any, names: Names) -> str:
-    return f"static member {note.instance} comes back: {names.label(note.member)} takes the place of {printable(note.replaced)}"
+    who, before = names.label(note.member), printable(note.replaced)
+    return f"static member {printable(note.instance)} comes back: {who} takes the place of {before}"
 
 
 def _fenced(note: Any, names: Names) -> str:

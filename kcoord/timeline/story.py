@@ -25,8 +25,9 @@ def story(
     findings: Sequence[Finding],
     names: Names,
     until: float,
+    most_events: int | None = None,
 ) -> Iterator[str]:
-    """Return the lines; `title` says which group it is and how it stands."""
+    """Return the lines; `title` says which group it is and how it stands, `most_events` how many events are told."""
     yield title
     if generations:
         yield from _last(generations[-1], names, until)
@@ -38,7 +39,10 @@ def story(
             yield from _generation(one, names)
     yield ""
     yield "Events"
-    for at, text in _told(events, names):
+    left_out = 0 if most_events is None else max(len(events) - most_events, 0)
+    if left_out:
+        yield f"  ... {left_out} earlier ones are left out ..."
+    for at, text in _told(events[left_out:], names):
         yield f"  {at:10.3f} s  {text}"
 
 

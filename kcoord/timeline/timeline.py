@@ -72,9 +72,9 @@ class Timeline:
         protocol = f" ({last.protocol})" if last.protocol else ""
         return f"Group {self.group}: {self.state}, generation {last.number}{protocol}{who}"
 
-    def text(self) -> str:
-        """Tell it as a story."""
-        lines = story(self.title, self.events, self.generations, self.findings, self.names, self.until)
+    def text(self, *, most_events: int | None = None) -> str:
+        """Tell it as a story: what matters first, then the events, of which only the last `most_events` are told."""
+        lines = story(self.title, self.events, self.generations, self.findings, self.names, self.until, most_events)
         return "\n".join(printable(line, LONGEST_LINE) for line in lines)
 
     def plain(self) -> dict[str, Any]:

@@ -229,3 +229,30 @@ def test_who_does_not_use_it_loads_nothing_of_it():
     source = f"import sys, pytest\nimport {PLUGIN}\nprint(*{loaded})"
     done = subprocess.run([sys.executable, "-c", source], capture_output=True, text=True, timeout=60, check=True)
     assert done.stdout.split() == ["kcoord", "kcoord.testing", PLUGIN]
+
+
+def test_a_failing_test_is_told_what_happened_to_its_groups(run):
+    source = """
+from kcoord.testing import Kcoord
+
+def test_shared(kcoord):
+    kcoord.group("orders-readers").set_offsets({("t", 0): 5})
+    assert False
+
+def test_own(make_kcoord):
+    make_kcoord().group("own").set_offsets({("t", 0): 5})
+    assert False
+
+def test_passing(kcoord):
+    kcoord.group("passing").set_offsets({("t", 0): 5})
+
+def test_gone(make_kcoord):
+    make_kcoord().close()
+    assert False
+"""
+    printed = run(source, expected=1, failed=3)
+    assert "kcoord timeline: orders-readers" in printed
+    assert "Group orders-readers: Empty" in printed
+    assert "the group comes into being" in printed
+    assert "kcoord timeline: own" in printed
+    assert "Group passing" not in printed

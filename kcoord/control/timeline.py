@@ -1,0 +1,34 @@
+"""What happened to groups, recorded from the moment on at which the control was made."""
+
+from kcoord.broker import Broker
+from kcoord.control.errors import NotFound
+from kcoord.timeline import Recorder, Timeline
+
+
+class TimelineControl:
+    """The timelines of a server's groups."""
+
+    def __init__(self, broker: Broker) -> None:
+        self._recorder = Recorder(broker.clock.now)
+        broker.on_note(self._recorder.note)
+        broker.on_request(self._recorder.request)
+
+    def groups(self) -> list[str]:
+        """Return the groups of which something is known, also those that are no more; the oldest first."""
+        return self._recorder.groups()
+
+    def of(self, group_id: str) -> Timeline:
+        """Return what happened to a group until now. Raises NotFound if nothing did."""
+        timeline = self._recorder.of(group_id)
+        if timeline is None:
+            raise NotFound(f"nothing is known of a group {group_id}")
+        return timeline
+
+    def story(self, group_id: str) -> str:
+        """Return what happened to a group as text, whatever is known of it."""
+        timeline = self._recorder.of(group_id)
+        return f"Nothing happened to a group {group_id}." if timeline is None else timeline.text()
+
+    def forget(self) -> None:
+        """Forget everything that happened."""
+        self._recorder.forget()
