@@ -98,7 +98,9 @@ def too_long(cls: type[Message], version: int) -> Iterator[Wrong]:
         if place.kind is Kind.TAGS or version in cls.FLEXIBLE:
             rest = body[place.start + 1 :]
             more = len(rest) + 1 + (place.kind is not Kind.TAGS)
-            lengths = [uvarint(more), MOST_COMPACT, LEAST_COMPACT]
+            lengths = [uvarint(more), MOST_COMPACT]
+            if place.kind is not Kind.TAGS:
+                lengths.append(LEAST_COMPACT)
         else:
             form = _form(place.kind)
             rest = body[place.start + struct.calcsize(form) :]
@@ -121,13 +123,22 @@ def bad_varints(cls: type[Message], version: int) -> Iterator[Wrong]:
         if place.kind is not Kind.TAGS or body[place.start]:
             continue
         for what, tags in {
-            "a negative number of tags": NEGATIVE_COMPACT,
             "a tag of six bytes": b"\x01" + SIX_BYTES + b"\x00",
             "a tag with a size of six bytes": b"\x01\x5a" + SIX_BYTES + b"xx",
             "a tag with a negative size": b"\x01\x5a" + NEGATIVE_COMPACT,
             "a tag larger than what is left": b"\x01\x5a" + uvarint(len(rest) + 1),
         }.items():
             yield Wrong(f"{place.name} has {what}", before + tags + rest)
+
+
+def negative_tags(cls: type[Message], version: int) -> Iterator[Wrong]:
+    """Yield bodies with a negative number of tagged fields; none if it has no tag buffers."""
+    body, places = _layout(cls, version)
+    for place in places:
+        if place.kind is Kind.TAGS and not body[place.start]:
+            for count in (NEGATIVE_COMPACT, LEAST_COMPACT):
+                what = f"{place.name} has the number {count.hex()}"
+                yield Wrong(what, body[: place.start] + count + body[place.end :])
 
 
 def _layout(cls: type[Message], version: int) -> tuple[bytes, list[_Place]]:

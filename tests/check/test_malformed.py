@@ -4,7 +4,7 @@ import pytest
 
 from kcoord.apis import APIS
 from kcoord.check.frames import header_of
-from kcoord.check.malformed import bad_varints, cut_short, nulls, one_of_each, too_long
+from kcoord.check.malformed import bad_varints, cut_short, negative_tags, nulls, one_of_each, too_long
 from kcoord.check.names import Names
 from kcoord.check.outcome import Broken
 from kcoord.check.rules.malformed import refused
@@ -19,7 +19,7 @@ EVERY = [pytest.param(api.request, version, id=f"{api.name}-{version}") for api 
 
 @pytest.mark.parametrize(("cls", "version"), EVERY)
 def test_none_can_be_read(cls, version):
-    wrong = [each for make in (cut_short, nulls, too_long, bad_varints) for each in make(cls, version)]
+    wrong = [each for make in (cut_short, nulls, too_long, bad_varints, negative_tags) for each in make(cls, version)]
     assert len({each.what for each in wrong}) == len(wrong)
     for each in wrong:
         with pytest.raises(WireError):
@@ -54,10 +54,12 @@ def test_each_length_is_spoilt():
     ]
     assert not [each for each in nulls(m.OffsetFetchRequest, 2) if each.what.startswith("topics has")]
     assert [each.what for each in too_long(m.HeartbeatRequest, 4)][-3:] == [
+        "group_instance_id has the length 8080808008",
         "tags has the length 01",
         "tags has the length ffffffff07",
-        "tags has the length 8080808008",
     ]
+    assert list(negative_tags(m.HeartbeatRequest, 3)) == []
+    assert len(list(negative_tags(m.LeaveGroupRequest, 5))) == 4
 
 
 async def test_it_is_told_which_one_is_answered():

@@ -13,6 +13,7 @@ from wire.messages import (
     OffsetFetchRequest,
     OffsetFetchRequestGroup,
     OffsetFetchRequestTopics,
+    SyncGroupRequest,
 )
 
 OK, GENERATION = ErrorCode.NONE, ErrorCode.ILLEGAL_GENERATION
@@ -111,8 +112,13 @@ async def every_state_1(world: World) -> None:
 async def every_state_2(world: World) -> None:
     found, client = await situations(world), await world.client()
 
+    # From version 5 on the protocol is looked at before the state, and in the first rebalance there is none.
+    version = min(world.offered(SyncGroupRequest)[-1], 4)
+
     async def told(it: Situation, generation: int, member_id: str) -> ErrorCode:
-        return ErrorCode((await (await client.sync(it.group, generation, member_id)).answer()).error_code)
+        return ErrorCode(
+            (await (await client.sync(it.group, generation, member_id, version=version)).answer()).error_code
+        )
 
     right = dict.fromkeys(WITHOUT, MEMBER) | dict.fromkeys(WITH_MEMBERS, REBALANCE)
     right |= {"completing": OK, "stable": OK}
@@ -133,6 +139,7 @@ async def every_state_2(world: World) -> None:
     versions="2-9",
     cost=4.5,
     connections=16,
+    since="4.0",
 )
 async def every_state_3(world: World) -> None:
     found, client = await situations(world), await world.client()

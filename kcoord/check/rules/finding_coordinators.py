@@ -139,6 +139,7 @@ async def connections_23(world: World) -> None:
     topics=(),
     each={"version": range(1, 7)},
     also="B10 B11",
+    since="4.0",
 )
 async def find_coordinator_1(world: World, version: int) -> None:
     client = await world.client()

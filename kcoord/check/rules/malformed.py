@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Final
 
 from kcoord.check.frames import ask, header_of
-from kcoord.check.malformed import Wrong, bad_varints, cut_short, nulls, too_long
+from kcoord.check.malformed import SIX_BYTES, Wrong, bad_varints, cut_short, negative_tags, nulls, too_long
 from kcoord.check.outcome import NotApplicable, fail
 from kcoord.check.rule import APIS, rule
 from kcoord.check.world import World
@@ -137,6 +137,21 @@ async def malformed_4(world: World, about: str) -> None:
 
 
 @rule(
+    id="malformed-10",
+    api="Connection",
+    says="A negative number of tagged fields is not answered: its connection is closed, and no other.",
+    source=f"KIP-482; {GENERATED}",
+    versions="0+",
+    topics=(),
+    connections=3,
+    each={"about": ABOUT},
+    since="4.0",
+)
+async def malformed_10(world: World, about: str) -> None:
+    await refused(world, framed(world, about, negative_tags))
+
+
+@rule(
     id="malformed-5",
     api="Connection",
     says="A version beside those that are offered is not answered: its connection is closed, and no other.",
@@ -190,7 +205,7 @@ async def malformed_6(world: World) -> None:
 async def malformed_7(world: World) -> None:
     cls, version = HeartbeatRequest, world.offered(HeartbeatRequest)[-1]
     whole = header_of(cls, version, 7)
-    tag_counts = {"a negative number of tags": b"\xff\xff\xff\xff\x0f", "too many tags": b"\x7f"}
+    tag_counts = {"a number of tags of six bytes": SIX_BYTES, "too many tags": b"\x7f"}
     await refused(
         world,
         [

@@ -247,6 +247,7 @@ async def offset_commit_minimal(world: World, version: int) -> None:
     versions="1-10",
     topics=(),
     each={"version": range(1, 11)},
+    since="4.1",
 )
 async def offset_fetch_minimal(world: World, version: int) -> None:
     request = OffsetFetchRequest()
