@@ -3,12 +3,12 @@
 | module | |
 |---|---|
 | `frames` | what a frame is here, and how a stream of bytes is cut into frames |
-| `names` | which API is meant |
+| `names`, `api_names` | which API is meant, and what APIs are called |
 | `explain`, `inside` | from a frame to rows: field, offset, value; and what rides inside bytes |
 | `show` | rows as text for people, or as JSON for machines |
 | `sources`, `pcap`, `tcp`, `session` | where frames come from: hex text, raw bytes, captures, sessions |
 | `rewriting` | addresses in answers, changed to that of the proxy |
-| `plain`, `learning`, `compare` | answers as plain values, ids that differ for good reason, and what else differs |
+| `plain`, `learning`, `fields`, `compare` | answers as plain values, what differs for good reason, and what else does |
 | `proxy`, `taps`, `replay` | the parts that wait: on trio |
 | `commands` | the command line |
 

@@ -9,9 +9,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
+from kcoord.dump.api_names import api_name
 from kcoord.dump.fields import ABSENT, MASKED, NEVER, Absent, Path, key_of
 from kcoord.dump.learning import KINDS, Ids, is_id, kind_of
-from kcoord.dump.names import api_name
 
 _FIRST: Final = "member_id"
 """Learned before the rest: what else names members, as `leader` does, is held against it."""

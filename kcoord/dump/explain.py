@@ -8,6 +8,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field, replace
 from typing import Final
 
+from kcoord.dump.api_names import api_name
 from kcoord.dump.frames import SIZE, Frame
 from kcoord.dump.inside import (
     Inside,
@@ -21,7 +22,6 @@ from kcoord.dump.inside import (
     struct_cached,
     subscription,
 )
-from kcoord.dump.names import api_name
 from wire.errors import ErrorCode
 from wire.header import request_header_version, response_header_version
 from wire.messages import (

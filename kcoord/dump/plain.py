@@ -12,8 +12,11 @@ from wire.compression import MOST_UNPACKED
 from wire.errors import CorruptRecords, WireError
 from wire.messages import (
     DescribedGroupMember,
+    JoinGroupRequestProtocol,
     JoinGroupResponseMember,
     PartitionData,
+    PartitionProduceData,
+    SyncGroupRequestAssignment,
     SyncGroupResponse,
 )
 from wire.payloads import (
@@ -48,7 +51,7 @@ class _Layout:
 
     def _field(self, owner: Struct, name: str) -> Any:
         value = getattr(owner, name)
-        if isinstance(owner, PartitionData) and name == "records" and value:
+        if isinstance(owner, (PartitionData, PartitionProduceData)) and name == "records" and value:
             return self._batches(value)
         look = _INSIDE.get((type(owner), name))
         return self.of(value) if look is None or not value else look(value)
@@ -97,7 +100,9 @@ def _payload(data: bytes, decode: Callable[[bytes], Versioned]) -> Any:
 
 
 _INSIDE: Final[dict[tuple[type[Struct], str], Callable[[bytes], Any]]] = {
+    (JoinGroupRequestProtocol, "metadata"): _subscription,
     (JoinGroupResponseMember, "metadata"): _subscription,
+    (SyncGroupRequestAssignment, "assignment"): _assignment,
     (SyncGroupResponse, "assignment"): _assignment,
     (DescribedGroupMember, "member_metadata"): _subscription,
     (DescribedGroupMember, "member_assignment"): _assignment,

@@ -13,8 +13,9 @@ import pytest
 import trio
 
 from kcoord.cli import main
+from kcoord.dump.api_names import api_name
 from kcoord.dump.frames import BadInput
-from kcoord.dump.names import api_key, api_name, keys_of, kind_of_answer
+from kcoord.dump.names import api_key, keys_of, kind_of_answer
 from kcoord.dump.session import first_line
 from tests.dump.samples import heartbeat, heartbeat_answer, join_request, join_response
 from tests.server.client import GIVE_UP, join
