@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass, field
 from typing import Final
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 from kcoord.check.outcome import NotApplicable
 
@@ -53,7 +53,7 @@ class Names:
 
     def group(self, stem: str = "g") -> str:
         """Return a group id that nobody has used."""
-        self.groups.append(f"{self.prefix}{stem}-{uuid4()}")
+        self.groups.append(f"{self.prefix}{stem}-{_number(len(self.groups))}")
         return self.groups[-1]
 
     def let_wait(self, group: str) -> None:
@@ -69,7 +69,7 @@ class Names:
 
     def topic(self, stem: str = "new") -> str:
         """Return a topic's name that nobody has used; if a topic of that name is made, it is removed in the end."""
-        self.topics.append(f"{self.prefix}{stem}-{uuid4().hex}")
+        self.topics.append(f"{self.prefix}{stem}-{_number(len(self.topics)).hex}")
         return self.topics[-1]
 
     def derived(self, name: str, suffix: str) -> str:
@@ -81,3 +81,11 @@ class Names:
         if name not in self.shared:
             raise NotApplicable(self.lacking)
         return self.shared[name]
+
+
+def _number(count: int) -> UUID:
+    """Return a number that nobody has, and that is larger than those that were given out before it.
+
+    So a script that sorts its names does the same in each run.
+    """
+    return UUID(f"{count:08x}{uuid4().hex[8:]}")

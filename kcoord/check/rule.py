@@ -65,6 +65,7 @@ class Rule:
     until: tuple[int, int] | None
     alone: bool
     connections: int
+    varies: str
 
     @property
     def request(self) -> type[Message] | None:
@@ -117,6 +118,7 @@ def make(
     until: str | None = None,
     alone: bool = False,
     connections: int = 8,
+    varies: str = "",
 ) -> Rule:
     """Make a rule of a script.
 
@@ -137,6 +139,7 @@ def make(
         until: The last one.
         alone: Whether nothing may run beside it, as it is about the whole broker.
         connections: How many connections one case has open at most.
+        varies: Why what is said is not the same each time, if it is not; then it is not compared between brokers.
 
     Raises:
         ValueError: One of them is not so.
@@ -165,6 +168,7 @@ def make(
         until=None if until is None else release(until),
         alone=alone,
         connections=connections,
+        varies=varies,
     )
 
 

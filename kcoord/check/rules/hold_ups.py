@@ -233,8 +233,7 @@ async def joining_13(world: World) -> None:
     watch = Stopwatch(world)
     ghost = (await (await client.join(member.group, session=6_000)).answer()).member_id
     newcomer = await world.member(member.group)
-    await newcomer.start_join()
-    await member.start_join()
+    await start_in_order(newcomer, member)
     assert ghost not in [one.member_id for one in (await client.describe(member.group)).members]
     await member.finish_join()
     await newcomer.finish_join()

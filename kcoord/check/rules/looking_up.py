@@ -137,6 +137,7 @@ async def list_offsets_15(world: World, compression: Compression) -> None:
     cost=2.0,
     topics=(),
     each={"compression": Compression},
+    varies="which of the batches were written in the same millisecond",
 )
 async def list_offsets_16(world: World, compression: Compression) -> None:
     client = await world.client()
