@@ -121,9 +121,11 @@ def _looked_at(test: ast.expr, kept: list[str]) -> ast.expr:
         case ast.UnaryOp(op=ast.Not()):
             test.operand = _looked_at(test.operand, kept)
         case ast.Call():
-            if isinstance(test.func, ast.Attribute) and isinstance(test.func.value, ast.Name):
+            if isinstance(test.func, ast.Attribute) and isinstance(test.func.value, (ast.Name, ast.Await)):
                 test.func.value = _keep(test.func.value, kept)
             test.args = [_keep(each, kept) for each in test.args]
+        case ast.Await(value=ast.Call()):
+            test.value = _looked_at(test.value, kept)
         case ast.Await():
             pass
         case _:

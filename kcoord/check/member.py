@@ -1,10 +1,10 @@
 """A member of a group, as a script knows it."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from kcoord.check.outcome import fail
-from kcoord.check.probe import Call, Client
+from kcoord.check.probe import Call, Client, error_name
 from wire.errors import ErrorCode
 from wire.messages import JoinGroupRequest
 
@@ -13,7 +13,7 @@ from wire.messages import JoinGroupRequest
 class Member:
     """A member as a scenario knows it: its connection, its id, the generation, the last answers."""
 
-    client: Client
+    client: Client = field(repr=False)
     group: str
     id: str = ""
     generation: int = -1
@@ -35,7 +35,7 @@ class Member:
         if version >= 4 and self.instance is None and not self.id:
             answer = await self.call.answer()
             if answer.error_code != ErrorCode.MEMBER_ID_REQUIRED:
-                fail(f"a newcomer is not given an id first, but told {ErrorCode(answer.error_code).name}")
+                fail(f"a newcomer is not given an id first, but told {error_name(answer.error_code)}")
             self.id = answer.member_id
             self.call = await self._join(version)
         return self.call
@@ -45,7 +45,7 @@ class Member:
         assert self.call is not None
         answer = await self.call.answer()
         if answer.error_code != ErrorCode.NONE:
-            fail(f"JoinGroup is refused with {ErrorCode(answer.error_code).name}")
+            fail(f"JoinGroup is refused with {error_name(answer.error_code)}")
         self.id, self.generation, self.leader = answer.member_id, answer.generation_id, answer.leader
         self.protocol_name = answer.protocol_name
         self.listed = tuple(one.member_id for one in answer.members)
@@ -96,6 +96,6 @@ async def settle(members: list[Member]) -> None:
     for member, call in zip(members, calls, strict=True):
         answer = await call.answer()
         if answer.error_code != ErrorCode.NONE:
-            fail(f"SyncGroup is refused with {ErrorCode(answer.error_code).name}")
+            fail(f"SyncGroup is refused with {error_name(answer.error_code)}")
         member.assignment = answer.assignment
         assert member.assignment == assignments[member.id]

@@ -12,6 +12,7 @@ import contextlib
 import itertools
 import struct
 import uuid
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Final, Self
@@ -21,7 +22,7 @@ import trio
 from kcoord.check.names import Names
 from kcoord.check.outcome import NotApplicable, fail
 from kcoord.check.transcript import Line, What
-from wire.errors import ErrorCode
+from wire.errors import ErrorCode, WireError
 from wire.frame import FrameBuffer
 from wire.header import read_response, request_frame
 from wire.messages import (
@@ -51,7 +52,11 @@ from wire.schema import Message, Versions
 PARKED: Final = 0.3
 """How long (s) nothing may come before a call counts as parked."""
 PATIENCE: Final = 60.0
-"""How long (s) a script waits for an answer that must come."""
+"""How long (s) a script waits for an answer that must come, unless its world says otherwise."""
+SILENT: Final = 10
+"""How many requests of one API are waited for in vain, and none answered, until the broker counts as silent to it."""
+IMPATIENCE: Final = 2.0
+"""How long (s) such requests are waited for then."""
 LARGEST_FRAME: Final = 100_000_000
 """Bytes of the largest answer that is read."""
 _API_VERSIONS: Final = 18
@@ -61,10 +66,15 @@ Offers = Mapping[int, Versions]
 
 
 class Closed(Exception):
-    """The broker closed the connection."""
+    """The broker closed the connection, maybe where it had to answer a request."""
 
-    def __init__(self) -> None:
-        super().__init__("the broker closed the connection")
+    def __init__(self, instead_of: str = "") -> None:
+        answering = f" instead of answering {instead_of}" if instead_of else ""
+        super().__init__(f"the broker closed the connection{answering}")
+
+
+class Unreadable(WireError):
+    """An answer is not what its API and version say."""
 
 
 def sub(topic: str, *more: str) -> bytes:
@@ -92,6 +102,27 @@ def offered(offers: Offers | None, cls: type[Message]) -> Versions:
     return both
 
 
+def error_name(number: int) -> str:
+    """Return what Kafka calls an error, also one that Kafka does not have."""
+    try:
+        return ErrorCode(number).name
+    except ValueError:
+        return f"error {number}, which Kafka does not have"
+
+
+@dataclass
+class Heard:
+    """Which APIs a broker has answered, and how often it was waited for in vain: what the clients of a run share."""
+
+    answered: set[int] = field(default_factory=set)
+    in_vain: Counter[int] = field(default_factory=Counter)
+
+    def patience(self, api_key: int, usual: float) -> float:
+        """Return how long (s) to wait for an answer: hardly, where none has come yet and many were waited for."""
+        silent = api_key not in self.answered and self.in_vain[api_key] >= SILENT
+        return min(usual, IMPATIENCE) if silent else usual
+
+
 @dataclass(eq=False)
 class Call:
     """A request that was sent."""
@@ -103,13 +134,24 @@ class Call:
     version: int
     response: Any = None
 
-    async def answer(self, within: float = PATIENCE) -> Any:
-        """Wait for the answer; TimeoutError after `within` seconds."""
+    @property
+    def name(self) -> str:
+        """What was asked: "JoinGroup 9"."""
+        return f"{self.request_class.__name__.removesuffix('Request')} {self.version}"
+
+    def __repr__(self) -> str:
+        return f"{self.name}, not answered" if self.response is None else f"{self.name}, answered {self.response!r}"
+
+    async def answer(self, within: float | None = None) -> Any:
+        """Wait for the answer; TimeoutError after `within` seconds, by default when the client's patience ends."""
+        heard, key = self.client.heard, self.request_class.API_KEY
+        usual = within is None
+        within = heard.patience(key, self.client.patience) if within is None else within
         with trio.move_on_after(within):
             await self.client.read_until(self)
         if self.response is None:
-            name = self.response_class.__name__.removesuffix("Response")
-            raise TimeoutError(f"no answer to {name} {self.version} within {within:g} s")
+            heard.in_vain[key] += usual
+            raise TimeoutError(f"no answer to {self.name} within {within:g} s")
         return self.response
 
     async def parked(self) -> bool:
@@ -129,6 +171,9 @@ class Client:
     offers: Offers | None = None
     line: Line | None = None
     """Where what is said is recorded, if anywhere."""
+    patience: float = PATIENCE
+    """How long (s) to wait for an answer that must come."""
+    heard: Heard = field(default_factory=Heard)
     frames: FrameBuffer = field(default_factory=lambda: FrameBuffer(LARGEST_FRAME))
     waiting: list[Call] = field(default_factory=list)
     ids: Iterator[int] = field(default_factory=lambda: itertools.count(1))
@@ -163,8 +208,15 @@ class Client:
         """Read answers, in order, until `call` has its own; Closed when the connection ends before that."""
         while call.response is None:
             frame = await self.read_frame()
+            if not self.waiting:
+                fail("an answer came to a request that was answered before")
             first = self.waiting.pop(0)
-            number, first.response = read_response(frame, first.response_class, first.version)
+            try:
+                number, first.response = read_response(frame, first.response_class, first.version)
+            except WireError as error:
+                reason = f"{type(error).__name__}: {error}"
+                raise Unreadable(f"the answer to {first.name} cannot be read: {reason}") from error
+            self.heard.answered.add(first.request_class.API_KEY)
             if number != first.correlation_id:
                 fail(f"an answer has correlation id {number}; the next request in line had {first.correlation_id}")
 
@@ -177,7 +229,7 @@ class Client:
                 data = b""
             if not data:
                 self._record(What.CLOSED)
-                raise Closed
+                raise Closed(self._next())
             self.frames.feed(data)
         self._record(What.GOT, frame)
         return frame
@@ -194,15 +246,19 @@ class Client:
             await self.stream.send_all(data)
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             self._record(What.CLOSED)
-            raise Closed from None
+            raise Closed(self._next()) from None
+
+    def _next(self) -> str:
+        """Return the request whose answer would come next; empty if none would."""
+        return self.waiting[0].name if self.waiting else ""
 
     async def send_frame(self, payload: bytes) -> None:
         """Send a payload with its size in front."""
         await self.send_bytes(struct.pack(">i", len(payload)) + payload)
 
-    async def is_closed(self, within: float = PATIENCE) -> bool:
-        """Whether the server closes the connection, without an answer, within so many seconds."""
-        with trio.move_on_after(within):
+    async def is_closed(self, within: float | None = None) -> bool:
+        """Whether the server closes the connection, without an answer, within so many seconds, or in time at all."""
+        with trio.move_on_after(self.patience if within is None else within):
             try:
                 await self.read_frame()
             except Closed:
@@ -347,7 +403,8 @@ class Client:
             )
             request = OffsetFetchRequest(groups=[OffsetFetchRequestGroup(group_id=group, topics=topics)])
             answer = (await self.call(request, version)).groups[0]
-            assert answer.group_id == group
+            if answer.group_id != group:
+                fail(f"OffsetFetch {version} for the group {group!r} is answered for {answer.group_id!r}")
         else:
             older = (
                 None
@@ -355,8 +412,9 @@ class Client:
                 else [OffsetFetchRequestTopic(name=name, partition_indexes=parts) for name, parts in wanted.items()]
             )
             answer = await self.call(OffsetFetchRequest(group_id=group, topics=older), version)
-        assert answer.error_code == 0
-        assert all(one.error_code == 0 for topic in answer.topics for one in topic.partitions)
+        for code in (answer.error_code, *(one.error_code for topic in answer.topics for one in topic.partitions)):
+            if code != 0:
+                fail(f"OffsetFetch {version} is refused with {error_name(code)}")
         return {
             (topic.name, one.partition_index): (one.committed_offset, one.committed_leader_epoch, one.metadata)
             for topic in answer.topics
@@ -364,12 +422,14 @@ class Client:
         }
 
     async def topic_ids(self, *names: str) -> list[uuid.UUID]:
-        """Send Metadata; return the ids of topics, all of which must exist."""
+        """Send Metadata, of a version that has ids; return those of topics, all of which must exist."""
         request = MetadataRequest(
             topics=[MetadataRequestTopic(name=name) for name in names], allow_auto_topic_creation=False
         )
-        response = await self.call(request, 12)
-        assert all(topic.error_code == 0 for topic in response.topics)
+        response = await self.call(request, max(10, self.newest(MetadataRequest, 12)))
+        for topic in response.topics:
+            if topic.error_code != 0:
+                fail(f"Metadata tells of the topic {topic.name!r} only {error_name(topic.error_code)}")
         ids = {topic.name: topic.topic_id for topic in response.topics}
         return [ids[name] for name in names]
 
@@ -386,7 +446,8 @@ class Client:
         request = ListGroupsRequest(states_filter=list(states), types_filter=list(types))
         version = self.newest(ListGroupsRequest, 5) if version is None else version
         response = await self.call(request, version)
-        assert response.error_code == 0
+        if response.error_code != 0:
+            fail(f"ListGroups {version} is refused with {error_name(response.error_code)}")
         return {one.group_id: one for one in response.groups}
 
     async def delete(self, *groups: str, version: int | None = None) -> dict[str, ErrorCode]:

@@ -14,6 +14,7 @@ class Verdict(StrEnum):
     KEPT = "kept"
     BROKEN = "broken"
     NOT_APPLICABLE = "not applicable"
+    NOT_RUN = "not run"
 
 
 @dataclass(frozen=True)
@@ -23,10 +24,12 @@ class Run:
     verdict: Verdict
     seconds: float
     why: str = ""
-    """Why it does not apply."""
+    """Why it does not apply, or was not run."""
     failure: Failure | None = None
     transcript: tuple[Shown, ...] = ()
     beside: int = 0
+    unanswered: bool = False
+    """Whether it failed because a connection did, or an answer did not come in time."""
     said: Transcript | None = field(default=None, repr=False, compare=False)
     """What was said, also where it was not read for `transcript`."""
 
@@ -47,7 +50,10 @@ class CaseResult:
 
 @dataclass(frozen=True)
 class RuleResult:
-    """What came of a rule: broken if one of its cases is, and not applicable only if none of them is anything else."""
+    """What came of a rule: broken if one of its cases is, and not applicable only if none of them is anything else.
+
+    If a case was not run, and none is broken, nobody knows: the rule was not run, either.
+    """
 
     rule: Rule
     cases: tuple[CaseResult, ...]
@@ -58,17 +64,17 @@ class RuleResult:
     def verdict(self) -> Verdict:
         """What came of it."""
         verdicts = {case.verdict for case in self.cases}
-        for verdict in (Verdict.BROKEN, Verdict.KEPT):
+        for verdict in (Verdict.BROKEN, Verdict.NOT_RUN, Verdict.KEPT):
             if verdict in verdicts:
                 return verdict
         return Verdict.NOT_APPLICABLE
 
     @property
     def reason(self) -> str:
-        """Why it does not apply; empty if it does."""
-        if self.verdict is not Verdict.NOT_APPLICABLE:
+        """Why it does not apply, or was not run; empty if it has another verdict."""
+        if self.verdict not in (Verdict.NOT_APPLICABLE, Verdict.NOT_RUN):
             return ""
-        return self.why or "; ".join(dict.fromkeys(case.run.why for case in self.cases))
+        return self.why or "; ".join(dict.fromkeys(case.run.why for case in self.cases if case.verdict is self.verdict))
 
     @property
     def unsteady(self) -> bool:
@@ -94,6 +100,8 @@ class Report:
     """What else is worth knowing about the broker, and what could not be cleaned up."""
     version: str = ""
     """Of kcoord."""
+    stopped: str = ""
+    """Why the run ended before its end, which is the first of the notes, too; empty if it did not."""
 
     def count(self, verdict: Verdict) -> int:
         """Return how many rules have a verdict."""

@@ -5,14 +5,16 @@ Nothing is asked of it but an address. What a run made is removed afterwards, an
 
 import random
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
 
 import trio
 
+from kcoord.check.member import Member
 from kcoord.check.names import INITIAL_DELAY, SHARED, Names
 from kcoord.check.outcome import CannotRun, NotApplicable
-from kcoord.check.probe import Client, Closed, Offers, offered
+from kcoord.check.probe import Client, Closed, Offers, error_name, offered
 from kcoord.check.world import Opener
 from wire.errors import BadLength, ErrorCode, WireError
 from wire.messages import (
@@ -31,6 +33,10 @@ from wire.schema import Message, Versions
 CLIENT: Final = "kcoord-check"
 PREFIX: Final = "kcoord-check"
 """What the names of all topics and groups that are made begin with."""
+SLOW: Final = 0.15
+"""Seconds that an answer may take: half of how long one is waited for that must not come (`probe.PARKED`)."""
+UNTIL_GONE: Final = 15.0
+"""Seconds after which a broker is gone that does not take a new connection, or answers nothing there."""
 SOON: Final = 30.0
 """Seconds in which a broker must be ready to coordinate, and have made topics."""
 BROKER: Final = 4
@@ -42,6 +48,7 @@ ASSUMED: Final = {
     "group.max.session.timeout.ms": "1800000",
     "group.max.size": "2147483647",
     "offset.metadata.max.bytes": "4096",
+    "connections.max.idle.ms": "600000",
 }
 """Settings that many rules count on, at Kafka's defaults."""
 _NOT_YET: Final = (
@@ -69,6 +76,10 @@ class Target:
     lacking: str = ""
     """Why one of the shared topics was not made."""
     notes: list[str] = field(default_factory=list)
+    groups: list[str] = field(default_factory=list)
+    """Groups that were made to learn about the broker."""
+    measured: float | None = None
+    """How many seconds its new groups wait for members, if it does not tell and it could be measured."""
 
     @property
     def prefix(self) -> str:
@@ -81,9 +92,11 @@ class Target:
 
     @property
     def initial_delay(self) -> float:
-        """How many seconds a new group waits for members, at Kafka's default if that is not told."""
+        """How many seconds a new group waits for members, at Kafka's default if that is neither told nor measured."""
         told = None if self.settings is None else self.settings.get(_INITIAL_DELAY)
-        return int(told) / 1000 if told is not None and told.isdecimal() else INITIAL_DELAY
+        if told is not None and told.isdecimal():
+            return int(told) / 1000
+        return INITIAL_DELAY if self.measured is None else self.measured
 
     def without(self, rule_settings: Mapping[str, str]) -> str:
         """Return why rules that need these settings do not apply; empty if they do.
@@ -123,6 +136,8 @@ async def reach(opener: Opener, settings: Iterable[str]) -> Target:
         await _wait_for_a_coordinator(client, target)
         await _wait_for_all_coordinators(client, target)
         await _read_settings(client, target, {*ASSUMED, *settings})
+        if target.settings is None or target.settings.get(_INITIAL_DELAY) is None:
+            await _measure_the_initial_delay(target)
     except ANSWERS as error:
         raise CannotRun(f"the broker is of no use: {_reason(error)}") from error
     else:
@@ -140,16 +155,22 @@ async def _offers(client: Client) -> Offers:
     # Version 0 is what every broker knows, also one that is older than the newer layouts.
     answer = await ask(client, ApiVersionsRequest(), 0)
     if answer.error_code != ErrorCode.NONE:
-        raise ValueError(f"it answers ApiVersions 0 with {_name(answer.error_code)}")
+        raise ValueError(f"it answers ApiVersions 0 with {error_name(answer.error_code)}")
     return {one.api_key: Versions(one.min_version, one.max_version) for one in answer.api_keys}
 
 
 async def _be_the_only_one(client: Client, target: Target) -> None:
     """See to it that every group and every partition is at this broker."""
     version = min(offered(target.offers, MetadataRequest).highest, 12)
+    start = trio.current_time()
     answer = await ask(client, MetadataRequest(topics=[], allow_auto_topic_creation=version >= 4), version)
+    if (took := trio.current_time() - start) > SLOW:
+        target.notes.append(f"Metadata took {took:.1f} s; rules about time, and about who waits, need a quicker broker")
     if len(answer.brokers) != 1:
-        raise CannotRun(f"this is one of {len(answer.brokers)} brokers; rules are for a broker that is alone")
+        raise CannotRun(
+            f"this broker is one of {len(answer.brokers)} in its cluster, where groups and partitions may be at any of"
+            " them; the rules are for a cluster of one broker"
+        )
     target.node_id = answer.brokers[0].node_id
 
 
@@ -196,7 +217,7 @@ async def _read_settings(client: Client, target: Target, names: set[str]) -> Non
         answer = await ask(client, DescribeConfigsRequest(resources=[resource]))
         (result,) = answer.results
         if result.error_code != ErrorCode.NONE:
-            target.unreadable = f"settings cannot be read: {_name(result.error_code)}"
+            target.unreadable = f"settings cannot be read: {error_name(result.error_code)}"
             return
         target.settings = {one.name: one.value for one in result.configs}
     except NotApplicable as error:
@@ -206,6 +227,56 @@ async def _read_settings(client: Client, target: Target, names: set[str]) -> Non
         value = target.settings.get(name, usual)
         if value != usual:
             target.notes.append(f"{name} is {value} at this broker; most rules count on {usual}")
+
+
+async def _measure_the_initial_delay(target: Target) -> None:
+    """Find out how long a new group waits for members, where the broker does not tell: Kafka's default, or less.
+
+    Rules for which several join one after the other would stumble otherwise, and be called broken, all for one reason.
+    If JoinGroup does not get on at all, its own rules tell.
+    """
+    group = f"{target.prefix}delay"
+    target.groups.append(group)
+    with suppress(*ANSWERS, AssertionError):
+        client = Client(await target.opener(), CLIENT, offers=target.offers, patience=INITIAL_DELAY + 1)
+        try:
+            member = Member(client, group)
+            call = await member.start_join()
+            start = trio.current_time()
+            await call.answer()
+            waited = trio.current_time() - start
+            await member.finish_join()
+            await client.leave(group, member.id)
+        finally:
+            await trio.aclose_forcefully(client.stream)
+        if waited < INITIAL_DELAY - 0.1:
+            target.measured = round(waited, 1)
+            target.notes.append(
+                f"a new group waits for members for {target.measured:g} s at this broker, which does not tell its"
+                f" {_INITIAL_DELAY}; many rules need {INITIAL_DELAY:g} s, Kafka's default"
+            )
+
+
+async def why_gone(target: Target) -> str:
+    """Return why a broker is of no use any more, in a part of a sentence; empty if it answers within 15 s.
+
+    A connection of its own is tried again and again: a broker may take only so many.
+    """
+    why = ""
+    with trio.move_on_after(UNTIL_GONE):
+        while True:
+            try:
+                client = Client(await target.opener(), CLIENT)
+                try:
+                    await ask(client, ApiVersionsRequest(), 0)
+                finally:
+                    await trio.aclose_forcefully(client.stream)
+            except (*ANSWERS, CannotRun) as error:
+                why = _reason(error, anew=False)
+            else:
+                return ""
+            await trio.sleep(0.5)
+    return why or f"it answers nothing within {UNTIL_GONE:g} s"
 
 
 async def make_topics(target: Target, wanted: Iterable[str]) -> None:
@@ -235,7 +306,7 @@ async def _create(client: Client, target: Target, names: Mapping[str, str]) -> N
     else:
         for one in answer.topics:
             if one.error_code != ErrorCode.NONE:
-                target.lacking = f"topics cannot be made: {_name(one.error_code)} {one.error_message or ''}".rstrip()
+                target.lacking = f"topics cannot be made: {error_name(one.error_code)} {one.error_message or ''}".rstrip()
                 return
     with trio.move_on_after(SOON if not target.lacking else 2.0):
         for name, real in names.items():
@@ -264,19 +335,13 @@ async def _wait_for(client: Client, target: Target, name: str, partitions: int, 
         await trio.sleep(0.05)
 
 
-def _name(number: int) -> str:
-    try:
-        return ErrorCode(number).name
-    except ValueError:
-        return f"error {number}, which Kafka does not have"
-
-
-def _reason(error: Exception) -> str:
+def _reason(error: Exception, *, anew: bool = True) -> str:
+    """Return what an exception of `ANSWERS` means; `anew` if the broker has not answered anything before."""
     if isinstance(error, trio.TooSlowError):
         return f"nobody answers within {SOON:g} s"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
-    if isinstance(error, Closed):
+    if isinstance(error, Closed) and anew:
         return f"{error}; does it want TLS or SASL?"
     if isinstance(error, BadLength):
         return f"{error}; does it speak Kafka's protocol here, and without TLS?"

@@ -44,7 +44,7 @@ def test_rule(results: Mapping[str, RuleResult], rule: Rule, case: Case) -> None
     if not result.cases:
         pytest.skip(result.why)
     (run,) = [each.run for each in result.cases if each.case is case]
-    if run.verdict is Verdict.NOT_APPLICABLE:
+    if run.verdict in (Verdict.NOT_APPLICABLE, Verdict.NOT_RUN):
         pytest.skip(run.why)
     if run.failure is not None:
         shown = [line for each in run.transcript for line in each.lines()]

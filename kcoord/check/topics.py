@@ -9,7 +9,8 @@ from uuid import UUID
 
 import trio
 
-from kcoord.check.probe import Client
+from kcoord.check.outcome import fail
+from kcoord.check.probe import Client, error_name
 from wire.messages import (
     CreatableTopic,
     CreatableTopicConfig,
@@ -29,8 +30,9 @@ SOON = 20.0
 
 async def partitions(client: Client, name: str) -> int | None:
     """Return how many partitions a topic has; None if it does not exist."""
-    request = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=False)
-    (found,) = (await client.call(request, 12)).topics
+    version = client.newest(MetadataRequest, 12)
+    request = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=version < 4)
+    (found,) = (await client.call(request, version)).topics
     return len(found.partitions) if found.error_code == 0 else None
 
 
@@ -58,16 +60,25 @@ async def created(client: Client, count: int = 1, *, name: str | None = None, **
     name = client.names.topic() if name is None else name
     wish = CreatableTopic(name=name, num_partitions=count, replication_factor=1)
     wish.configs = [CreatableTopicConfig(name=key.replace("_", "."), value=value) for key, value in settings.items()]
-    (made,) = (await client.call(CreateTopicsRequest(topics=[wish]), 7)).topics
-    assert made.error_code == 0, made.error_message
+    (made,) = (await client.call(CreateTopicsRequest(topics=[wish]), client.newest(CreateTopicsRequest, 7))).topics
+    if made.error_code != 0:
+        why = f"{error_name(made.error_code)} {made.error_message or ''}".rstrip()
+        fail(f"the topic that this rule needs is not made: {why}")
     assert await has_partitions(client, name, count)
     return name
 
 
 async def describe(
-    client: Client, kind: int, name: str, *keys: str, version: int = 4, synonyms: bool = False, doc: bool = False
+    client: Client,
+    kind: int,
+    name: str,
+    *keys: str,
+    version: int | None = None,
+    synonyms: bool = False,
+    doc: bool = False,
 ) -> Any:
-    """Send DescribeConfigs for one resource; return its entry."""
+    """Send DescribeConfigs for one resource, by default in version 4 or the newest there is; return its entry."""
+    version = client.newest(DescribeConfigsRequest, 4) if version is None else version
     resource = DescribeConfigsResource(
         resource_type=kind, resource_name=name, configuration_keys=list(keys) if keys else None
     )

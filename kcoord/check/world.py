@@ -9,7 +9,7 @@ import trio
 from kcoord.check.member import Member, settle
 from kcoord.check.names import Names
 from kcoord.check.outcome import NotApplicable, fail
-from kcoord.check.probe import Client, Closed, Offers, offered
+from kcoord.check.probe import PATIENCE, Client, Closed, Heard, Offers, offered
 from kcoord.check.transcript import Transcript
 from wire.errors import WireError
 from wire.messages import ListGroupsRequest
@@ -24,6 +24,7 @@ class World:
 
     `offers` are the versions that the broker offers; if None, all that are asked for. `exact` is for a broker in this
     process under virtual time: there a timer fires at its moment, and nothing but waiting takes any time.
+    `patience` is how long (s) an answer that must come is waited for; `heard` is shared by the worlds of a run.
     """
 
     def __init__(
@@ -33,11 +34,15 @@ class World:
         *,
         offers: Offers | None = None,
         exact: bool = False,
+        patience: float = PATIENCE,
+        heard: Heard | None = None,
         transcript: Transcript | None = None,
     ) -> None:
         self.names = Names() if names is None else names
         self.offers = offers
         self.exact = exact
+        self.patience = patience
+        self.heard = Heard() if heard is None else heard
         self._opener = opener
         self._transcript = transcript
         self._closing = contextlib.AsyncExitStack()
@@ -112,7 +117,7 @@ class World:
         """Open a connection; the world closes it in the end. Raises OSError."""
         stream = await self._opener()
         line = None if self._transcript is None else self._transcript.connection()
-        client = Client(stream, client_id, self.names, self.offers, line)
+        client = Client(stream, client_id, self.names, self.offers, line, patience=self.patience, heard=self.heard)
         self._closing.push_async_callback(client.aclose)
         return client
 

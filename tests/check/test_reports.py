@@ -71,7 +71,7 @@ def test_json():
         "run": "0badcafe",
         "began": "2023-11-14T22:13:20+00:00",
         "seconds": 12.5,
-        "summary": {"kept": 2, "broken": 1, "not applicable": 2},
+        "summary": {"kept": 2, "broken": 1, "not applicable": 2, "not run": 0},
     }
     kept, broken, many, absent, sunday = read["rules"]
     assert (kept["id"], kept["verdict"], kept["why"], kept["unsteady"]) == ("A", "kept", "", False)

@@ -48,7 +48,9 @@ async def test_broken_tells_line_values_and_what_was_said(rule_of):
         (source, "[<ErrorCode.UNKNOWN_MEMBER_ID: 25>]"),
         ("expected", "[<ErrorCode.NONE: 0>]"),
     )
-    assert found.failure.message == f"{source} is [<ErrorCode.UNKNOWN_MEMBER_ID: 25>]"
+    assert found.failure.message == (
+        f"{source} is [<ErrorCode.UNKNOWN_MEMBER_ID: 25>], and must be [<ErrorCode.NONE: 0>]"
+    )
     assert found.transcript[1].title == "Heartbeat 0 request 1, client 'client'"
     assert found.transcript[-1].fields[-1] == (0, "error_code", "25 UNKNOWN_MEMBER_ID")
     lines = list(found.failure.lines())
@@ -78,7 +80,9 @@ async def test_a_sentence(rule_of):
 
 async def test_a_script_that_stumbles_over_an_answer(rule_of):
     found = await run_at_server(rule_of("stumbles"))
-    assert found.failure.message == "ValueError: not enough values to unpack (expected 1, got 0)"
+    assert found.failure.message == (
+        "the script cannot go on with what was answered: ValueError: not enough values to unpack (expected 1, got 0)"
+    )
     assert found.failure.places[-1].text == "(_one,) = []"
 
 
@@ -139,7 +143,8 @@ async def test_nobody_to_connect_to(rule_of):
         raise ConnectionRefusedError("nobody there")
 
     found = await run(rule_of("kept"), connect)
-    assert found.failure.message == "ConnectionRefusedError: nobody there"
+    assert found.failure.message == "there is no connection: ConnectionRefusedError: nobody there"
+    assert found.unanswered
 
 
 def closing(cls, version, message, frame):
@@ -170,12 +175,12 @@ def unheard_of(cls, version, message, frame):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (closing, "Closed: the broker closed the connection"),
-        (silent, "TimeoutError: no answer to Heartbeat 4 within 60 s"),
-        (garbage, "BadLength: a frame of 1213486160 bytes; 0 to 100000000 are allowed"),
-        (short, "Truncated: "),
+        (closing, "the broker closed the connection instead of answering Heartbeat 4"),
+        (silent, "no answer to Heartbeat 4 within 60 s"),
+        (garbage, "a frame of 1213486160 bytes; 0 to 100000000 are allowed"),
+        (short, "the answer to Heartbeat 4 cannot be read: Truncated: "),
         (mixed_up, "an answer has correlation id 9999; the next request in line had 1"),
-        (unheard_of, "ValueError: 999 is not a valid ErrorCode"),
+        (unheard_of, "the script cannot go on with what was answered: ValueError: 999 is not a valid ErrorCode"),
     ],
     ids=lambda value: getattr(value, "__name__", ""),
 )
@@ -185,6 +190,7 @@ async def test_wrong_brokers(rule_of, change, message):
         nursery.cancel_scope.cancel()
     assert found.verdict is Verdict.BROKEN
     assert found.failure.message.startswith(message)
+    assert found.unanswered is (change in (closing, silent))
     assert found.failure.places[-1].text.startswith("assert await client.heartbeat(")
     expected = {closing: What.CLOSED, silent: What.SENT, garbage: What.SENT}.get(change, What.GOT)
     assert found.transcript[-1].what is expected

@@ -104,7 +104,7 @@ async def test_a_broken_rule_is_run_once_more_and_that_counts(rule_of):
     assert (kept.verdict, kept.unsteady, answered) == (Verdict.KEPT, True, 2)
     (case,) = kept.cases
     assert case.before.verdict is Verdict.BROKEN
-    assert case.before.failure.message.endswith("is NONE (0)")
+    assert case.before.failure.message.endswith("is NONE (0), and must be UNKNOWN_MEMBER_ID (25)")
     assert case.before.beside == 1
     assert case.run.beside == 0
 
@@ -325,7 +325,7 @@ def closing(cls, version, message, frame):
         (without(MetadataRequest), "of no use: Metadata is not advertised"),
         (
             only(MetadataRequest, lambda it: it.brokers.append(MetadataResponseBroker(node_id=2, host="h", port=1))),
-            "this is one of 2 brokers",
+            "this broker is one of 2 in its cluster",
         ),
         (
             only(FindCoordinatorRequest, lambda it: setattr(it, "error_code", 15)),

@@ -9,13 +9,19 @@ from typing import Final
 from kcoord.check.failure import Failure
 from kcoord.check.result import CaseResult, Report, RuleResult, Run, Verdict, counted
 
-_CLASSES: Final = {Verdict.KEPT: "kept", Verdict.BROKEN: "broken", Verdict.NOT_APPLICABLE: "na"}
+_CLASSES: Final = {
+    Verdict.KEPT: "kept",
+    Verdict.BROKEN: "broken",
+    Verdict.NOT_APPLICABLE: "na",
+    Verdict.NOT_RUN: "not-run",
+}
 
 
 def as_html(report: Report) -> str:
     """Return the report as a page. It has no links to anything outside of it."""
     began = datetime.fromtimestamp(report.began, UTC).strftime("%Y-%m-%d %H:%M:%S UTC")
     return _PAGE.substitute(
+        style=STYLE,
         address=escape(report.address),
         began=began,
         seconds=f"{report.seconds:.1f}",
@@ -30,6 +36,8 @@ def as_html(report: Report) -> str:
 
 def _boxes(report: Report) -> Iterator[str]:
     for verdict, name in _CLASSES.items():
+        if verdict is Verdict.NOT_RUN and not report.count(verdict):
+            continue
         yield (
             f'<label class="{name}"><input type="checkbox" name="verdict" value="{name}" checked> '
             f"<b>{report.count(verdict)}</b> {verdict.value}</label>\n"
@@ -47,7 +55,7 @@ def _card(result: RuleResult) -> str:
     settings = "".join(f", {key} = {value}" for key, value in rule.settings.items())
     extra = ""
     if result.reason:
-        extra += f'<p class="why">Not applicable: {escape(result.reason)}</p>\n'
+        extra += f'<p class="why">{result.verdict.value.capitalize()}: {escape(result.reason)}</p>\n'
     if result.unsteady:
         extra += '<p class="why">Kept only when it was run once more.</p>\n'
     return (
@@ -87,14 +95,7 @@ def _failure(failure: Failure) -> str:
     return f'<pre class="failure">{lines}</pre>\n'
 
 
-_PAGE: Final = Template(
-    """<!DOCTYPE html>
-<html lang="en">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<title>$address, checked by kcoord</title>
-<style>
+STYLE: Final = """\
 :root { color-scheme: light dark; --back: #fff; --text: #1b1f24; --soft: #f3f4f6; --line: #d0d4da;
   --kept: #1a7f37; --broken: #c6282c; --na: #8a6100; }
 @media (prefers-color-scheme: dark) {
@@ -110,7 +111,8 @@ input[type=search] { flex: 1; min-width: 12rem; }
   border-left: .35rem solid; border-radius: .3rem; }
 .card.kept { border-left-color: var(--kept); } .kept .verdict, label.kept b { color: var(--kept); }
 .card.broken { border-left-color: var(--broken); } .broken .verdict, label.broken b { color: var(--broken); }
-.card.na { border-left-color: var(--na); } .na .verdict, label.na b { color: var(--na); }
+.card.na, .card.not-run { border-left-color: var(--na); }
+.na .verdict, .not-run .verdict, label.na b, label.not-run b { color: var(--na); }
 .card > summary { cursor: pointer; }
 .verdict { display: inline-block; min-width: 7.5rem; font-weight: 600; }
 .case { margin-left: 1rem; }
@@ -118,7 +120,18 @@ input[type=search] { flex: 1; min-width: 12rem; }
 pre { overflow-x: auto; font-size: 13px; line-height: 1.35; }
 pre.failure { color: var(--broken); }
 [hidden] { display: none; }
-</style>
+"""
+"""What pages look like, in light and in dark."""
+
+_PAGE: Final = Template(
+    """<!DOCTYPE html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>$address, checked by kcoord</title>
+<style>
+$style</style>
 </head>
 <body>
 <h1>How $address keeps the protocol</h1>

@@ -27,6 +27,7 @@ def as_dict(report: Report) -> dict[str, Any]:
         "began": datetime.fromtimestamp(report.began, UTC).isoformat(timespec="seconds"),
         "seconds": round(report.seconds, 3),
         "summary": {verdict.value: report.count(verdict) for verdict in Verdict},
+        "stopped": report.stopped,
         "notes": list(report.notes),
         "rules": [_rule(each) for each in report.results],
     }

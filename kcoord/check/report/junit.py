@@ -1,7 +1,7 @@
 """The results as JUnit XML, as build servers read it: a suite for each API, a test for each case of a rule."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from datetime import UTC, datetime
 from itertools import groupby
 from typing import Final
@@ -15,51 +15,52 @@ _FORBIDDEN: Final = re.compile("[^\t\n\r\u0020-\ud7ff\ue000-\ufffd\U00010000-\U0
 
 def as_junit(report: Report) -> str:
     """Return the report as XML."""
-    root = ET.Element("testsuites", name="kcoord check", time=_seconds(report.seconds))
+    root = ET.Element("testsuites", name="kcoord check", time=seconds_text(report.seconds))
     ordered = sorted(report.results, key=lambda each: each.rule.api)
-    totals = [0, 0, 0]
+    all_tests: list[ET.Element] = []
     for api, of_api in groupby(ordered, key=lambda each: each.rule.api):
         tests = [test for result in of_api for test in _tests(result)]
-        counts = [len(tests), *(sum(each.find(tag) is not None for each in tests) for tag in ("failure", "skipped"))]
-        totals = [total + count for total, count in zip(totals, counts, strict=True)]
-        suite = ET.SubElement(root, "testsuite", name=_clean(api), hostname=_clean(report.address))
+        all_tests += tests
+        suite = ET.SubElement(root, "testsuite", name=clean(api), hostname=clean(report.address))
         suite.set("timestamp", datetime.fromtimestamp(report.began, UTC).strftime("%Y-%m-%dT%H:%M:%S"))
-        suite.set("time", _seconds(sum(float(each.get("time", "0")) for each in tests)))
-        _count(suite, counts)
+        suite.set("time", seconds_text(sum(float(each.get("time", "0")) for each in tests)))
+        count_tests(suite, tests)
         suite.extend(tests)
-    _count(root, totals)
+    count_tests(root, all_tests)
     ET.indent(root)
     return ET.tostring(root, encoding="unicode", xml_declaration=True) + "\n"
 
 
-def _count(element: ET.Element, counts: list[int]) -> None:
-    for name, count in zip(("tests", "failures", "skipped"), counts, strict=True):
-        element.set(name, str(count))
+def count_tests(element: ET.Element, tests: Sequence[ET.Element]) -> None:
+    """Write into a suite, or all suites, how many tests they have, and how many of them failed or were skipped."""
+    element.set("tests", str(len(tests)))
+    for name, tag in (("failures", "failure"), ("skipped", "skipped")):
+        element.set(name, str(sum(each.find(tag) is not None for each in tests)))
     element.set("errors", "0")
 
 
 def _tests(result: RuleResult) -> Iterator[ET.Element]:
     if not result.cases:
         test = _test(result, "", 0.0)
-        ET.SubElement(test, "skipped", message=_clean(result.reason))
+        ET.SubElement(test, "skipped", message=clean(result.reason))
         yield test
     for case in result.cases:
         test = _test(result, case.case.label, case.run.seconds)
-        if case.verdict is Verdict.NOT_APPLICABLE:
-            ET.SubElement(test, "skipped", message=_clean(case.run.why))
+        if case.verdict in (Verdict.NOT_APPLICABLE, Verdict.NOT_RUN):
+            ET.SubElement(test, "skipped", message=clean(case.run.why))
         elif case.run.failure is not None:
             message = f"{result.rule.says} But: {case.run.failure.message}"
-            failure = ET.SubElement(test, "failure", type="broken", message=_clean(message))
-            failure.text = _clean(_text(case.run))
+            failure = ET.SubElement(test, "failure", type="broken", message=clean(message))
+            failure.text = clean(_text(case.run))
         if case.before is not None:
-            ET.SubElement(test, "system-out").text = _clean(_before(case))
+            ET.SubElement(test, "system-out").text = clean(_before(case))
         yield test
 
 
 def _test(result: RuleResult, label: str, seconds: float) -> ET.Element:
     rule = result.rule
     name = f"{rule.id} [{label}] {rule.says}" if label else f"{rule.id} {rule.says}"
-    return ET.Element("testcase", classname=f"kcoord.check.{rule.api}", name=_clean(name), time=_seconds(seconds))
+    return ET.Element("testcase", classname=f"kcoord.check.{rule.api}", name=clean(name), time=seconds_text(seconds))
 
 
 def _before(case: CaseResult) -> str:
@@ -74,9 +75,11 @@ def _text(run: Run) -> str:
     return "\n".join([*lines, "", *(line for each in run.transcript for line in each.lines())])
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
+    """Return text that XML can hold."""
     return _FORBIDDEN.sub("\ufffd", text)
 
 
-def _seconds(seconds: float) -> str:
+def seconds_text(seconds: float) -> str:
+    """Write a time in seconds."""
     return f"{seconds:.3f}"

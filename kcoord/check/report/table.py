@@ -11,7 +11,7 @@ from kcoord.check.result import Report, RuleResult, Verdict, counted
 
 LINES_OF_TRANSCRIPT = 40
 """Lines of the end of a transcript that are shown of each broken rule; all of them are in the other reports."""
-_COLOURS = {Verdict.KEPT: "green", Verdict.BROKEN: "red", Verdict.NOT_APPLICABLE: "yellow"}
+_COLOURS = {Verdict.KEPT: "green", Verdict.BROKEN: "red", Verdict.NOT_APPLICABLE: "yellow", Verdict.NOT_RUN: "yellow"}
 
 
 def print_table(report: Report, file: IO[str]) -> None:
@@ -26,7 +26,8 @@ def print_table(report: Report, file: IO[str]) -> None:
         for result in unsteady:
             console.print(_text(f"  {result.rule.id}  {result.rule.says}"))
         console.print()
-    _print_not_applicable(console, report)
+    for verdict in (Verdict.NOT_APPLICABLE, Verdict.NOT_RUN):
+        _print_reasons(console, report, verdict)
     console.print(_table(report))
     for note in report.notes:
         console.print(_text(f"Note: {note}"))
@@ -36,12 +37,18 @@ def print_table(report: Report, file: IO[str]) -> None:
 def _table(report: Report) -> Table:
     table = Table(title=_text(f"How {report.address} keeps the protocol"), title_justify="left")
     table.add_column("API")
-    for verdict in Verdict:
+    verdicts = _verdicts(report)
+    for verdict in verdicts:
         table.add_column(verdict.value, justify="right", style=_COLOURS[verdict])
     for api in dict.fromkeys(result.rule.api for result in report.results):
         counts = Counter(result.verdict for result in report.results if result.rule.api == api)
-        table.add_row(api, *(str(counts[verdict] or "") for verdict in Verdict))
+        table.add_row(api, *(str(counts[verdict] or "") for verdict in verdicts))
     return table
+
+
+def _verdicts(report: Report) -> list[Verdict]:
+    """Return the verdicts that are counted: that rules were not run is nothing to tell of where all were."""
+    return [each for each in Verdict if each is not Verdict.NOT_RUN or report.count(each)]
 
 
 def _print_broken(console: Console, result: RuleResult) -> None:
@@ -63,20 +70,20 @@ def _print_broken(console: Console, result: RuleResult) -> None:
     console.print()
 
 
-def _print_not_applicable(console: Console, report: Report) -> None:
+def _print_reasons(console: Console, report: Report, verdict: Verdict) -> None:
     reasons: dict[str, list[str]] = {}
     for result in report.results:
-        if result.verdict is Verdict.NOT_APPLICABLE:
+        if result.verdict is verdict:
             reasons.setdefault(result.reason, []).append(result.rule.id)
     if reasons:
-        console.print("Not applicable:")
+        console.print(f"{verdict.value.capitalize()}:")
         for reason, ids in reasons.items():
             console.print(_text(f"  {', '.join(ids)}: {reason}"))
         console.print()
 
 
 def _sum(report: Report) -> str:
-    parts = [f"{report.count(verdict)} {verdict.value}" for verdict in Verdict]
+    parts = [f"{report.count(verdict)} {verdict.value}" for verdict in _verdicts(report)]
     return f"{counted(len(report.results), 'rules')} in {report.seconds:.1f} s: {', '.join(parts)}"
 
 
