@@ -4,6 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from kcoord.core import hashing
 from kcoord.core.hashing import java_string_hash, partition_for
 
 VECTORS = [
@@ -43,3 +44,16 @@ def test_the_hash_is_a_polynomial_over_utf16_units(left, right):
 
 def test_a_lone_surrogate_counts_as_its_code_unit():
     assert java_string_hash("\ud83d") == 0xD83D
+
+
+def test_names_of_usual_length_alone_are_remembered(monkeypatch):
+    asked = []
+
+    def remembering(text):
+        asked.append(text)
+        return java_string_hash(text)
+
+    monkeypatch.setattr(hashing, "_usual_hash", remembering)
+    names = ["x" * 256, "x" * 257]
+    assert [partition_for(name, 50) for name in names] == [abs(java_string_hash(name)) % 50 for name in names]
+    assert asked == names[:1]

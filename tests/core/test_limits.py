@@ -2,7 +2,7 @@
 
 import pytest
 
-from kcoord.core.answers import LONGEST_TEXT, fits
+from kcoord.core.answers import fits
 from kcoord.core.coordinator import Coordinator
 from kcoord.core.offsets import java_long, stored_bytes
 from kcoord.core.outcome import Context, Now
@@ -19,6 +19,7 @@ from wire.messages import (
 )
 from wire.payloads import encode_key, encode_value
 
+LONGEST_TEXT = 32_767
 GROWN = "\ufffd" * 20_000
 """What 20,000 bytes that are no UTF-8 are read as: a text of 60,000 bytes."""
 NOW = Now(0.0, 1_000)
