@@ -306,7 +306,8 @@ async def _create(client: Client, target: Target, names: Mapping[str, str]) -> N
     else:
         for one in answer.topics:
             if one.error_code != ErrorCode.NONE:
-                target.lacking = f"topics cannot be made: {error_name(one.error_code)} {one.error_message or ''}".rstrip()
+                why = f"{error_name(one.error_code)} {one.error_message or ''}".rstrip()
+                target.lacking = f"topics cannot be made: {why}"
                 return
     with trio.move_on_after(SOON if not target.lacking else 2.0):
         for name, real in names.items():

@@ -76,7 +76,7 @@ def test_files(ends, broker, tmp_path):
     assert status == 1
     assert "2 rules in" in out
     read = json.loads(names["json"].read_text())
-    assert (read["broker"], read["summary"]) == (broker, {"kept": 1, "broken": 1, "not applicable": 0})
+    assert (read["broker"], read["summary"]) == (broker, {"kept": 1, "broken": 1, "not applicable": 0, "not run": 0})
     assert read["rules"][0]["cases"][0]["transcript"]
     assert ET.parse(names["junit"]).getroot().get("failures") == "1"
     assert names["html"].read_text().startswith("<!DOCTYPE html>")
