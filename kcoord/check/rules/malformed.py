@@ -145,7 +145,7 @@ async def malformed_4(world: World, about: str) -> None:
     topics=(),
     connections=3,
     each={"about": ABOUT},
-    since="4.0",
+    since="4.4",
 )
 async def malformed_10(world: World, about: str) -> None:
     await refused(world, framed(world, about, negative_tags))

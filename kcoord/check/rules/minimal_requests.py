@@ -5,6 +5,7 @@ from typing import Final
 from kcoord.check.frames import ask, kebab
 from kcoord.check.nodes import node_id
 from kcoord.check.rule import rule
+from kcoord.check.topics import soon
 from kcoord.check.world import World
 from wire.errors import ErrorCode
 from wire.messages import (
@@ -385,6 +386,12 @@ async def describe_topic_partitions_minimal(world: World) -> None:
     each={"version": range(6)},
 )
 async def init_producer_id_minimal(world: World, version: int) -> None:
-    answer = await ask(await world.client(), InitProducerIdRequest(transactional_id=None), version)
+    client, request = await world.client(), InitProducerIdRequest(transactional_id=None)
+
+    async def has_ids() -> bool:
+        return (await ask(client, request, version)).error_code != ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+
+    assert await soon(has_ids)
+    answer = await ask(client, request, version)
     assert (answer.throttle_time_ms, answer.error_code, answer.producer_epoch) == (0, 0, 0)
     assert answer.producer_id >= 0
