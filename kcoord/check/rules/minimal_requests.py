@@ -389,7 +389,8 @@ async def init_producer_id_minimal(world: World, version: int) -> None:
     client, request = await world.client(), InitProducerIdRequest(transactional_id=None)
 
     async def has_ids() -> bool:
-        return (await ask(client, request, version)).error_code != ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+        answer = await ask(client, request, version)
+        return bool(answer.error_code != ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
 
     assert await soon(has_ids)
     answer = await ask(client, request, version)
