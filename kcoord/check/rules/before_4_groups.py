@@ -85,13 +85,13 @@ async def d36b(world: World, one: str, other: str, winner: str) -> None:
 
 
 @rule(
-    id="D34b-4.0",
+    id="D34b-4.3",
     api="JoinGroup",
     says="A subscription that claims to have more topics than bytes keeps the join phase from its end.",
     source=f"{METADATA}.computeSubscribedTopics, ClassicGroup.computeSubscribedTopics: they catch other exceptions",
     versions="0-9",
     cost=8.1,
-    until="4.0",
+    until="4.3",
 )
 async def d34b(world: World) -> None:
     member = await world.member(world.group(), protocols=[("range", CLAIMS_TOO_MUCH)])

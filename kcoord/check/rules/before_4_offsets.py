@@ -18,7 +18,7 @@ from kcoord.check.rules.deleting_offsets import request, topic
 from kcoord.check.rules.deleting_topics import delete as delete_topic
 from kcoord.check.rules.deleting_topics import offsets_gone
 from kcoord.check.rules.fetching_offsets import NAMED, Wanted, fetch_listed
-from kcoord.check.rules.offsets_topic import at, offset, reader
+from kcoord.check.rules.offsets_topic import assert_deleted, at, offset, reader
 from kcoord.check.topics import created
 from kcoord.check.world import World
 from wire.errors import ErrorCode
@@ -388,3 +388,16 @@ async def offsets_topic_4(world: World) -> None:
     assert answer.error_code == ErrorCode.NONE
     ((_, value),) = (await read.read())[0]
     assert (value.generation, value.leader, len(value.members)) == (1, member.id, 1)
+
+
+@rule(
+    id="offsets-topic-11b-3.9",
+    api="DeleteGroups",
+    says="Of a group that never had members nothing is written but its offsets, also when it is deleted.",
+    source=f"KIP-229; {STORED}.cleanupGroupMetadata",
+    versions="0-2",
+    topics=(),
+    until="3.9",
+)
+async def offsets_topic_11b(world: World) -> None:
+    await assert_deleted(world, world.group())

@@ -71,21 +71,52 @@ async def look_up_listed(client: Client, version: int, *topics: tuple[str, list[
 @rule(
     id="list-offsets-4-3.9",
     api="ListOffsets",
-    says="What is asked for twice is answered so often, with an error; that a timestamp has no meaning is seen later, "
-    "and before the topic is looked for.",
+    says="That a timestamp has no meaning is seen before the topic is looked for, but after it was seen what is asked "
+    "for twice, which is answered so often.",
     source=FETCHED,
     versions="1-9",
+    since="3.9",
     until="3.9",
-    also="list-offsets-5-3.9",
 )
 async def list_offsets_4(world: World) -> None:
-    client, t, u, nope = await world.client(), world.t, world.u, world.topic("nope")
+    client, t, nope = await world.client(), world.t, world.topic("nope")
     for version in world.offered(ListOffsetsRequest):
-        end = both_ends(version)
         found = await look_up_listed(
             client, version, (nope, [(0, NO_MEANING)]), (t, [(9, NO_MEANING), (0, NO_MEANING), (0, LATEST)])
         )
         assert found == sorted([(nope, [(0, TOO_OLD)]), (t, [(0, TWICE), (0, TWICE), (9, TOO_OLD)])])
+
+
+@rule(
+    id="list-offsets-4-3.8",
+    api="ListOffsets",
+    says="A topic is looked for before it is seen that a timestamp has no meaning, but after it was seen what is asked "
+    "for twice.",
+    source="Apache Kafka 3.8 KafkaApis.handleListOffsetRequestV1AndAbove",
+    versions="1-8",
+    until="3.8",
+)
+async def list_offsets_4_still_earlier(world: World) -> None:
+    client, t, nope = await world.client(), world.t, world.topic("nope")
+    for version in world.offered(ListOffsetsRequest):
+        found = await look_up_listed(
+            client, version, (nope, [(0, NO_MEANING)]), (t, [(9, NO_MEANING), (0, NO_MEANING), (0, LATEST)])
+        )
+        assert found == sorted([(nope, [(0, UNKNOWN)]), (t, [(0, TWICE), (0, TWICE), (9, UNKNOWN)])])
+
+
+@rule(
+    id="list-offsets-5-3.9",
+    api="ListOffsets",
+    says="A partition that is asked for twice is answered twice, with an error; the others are served.",
+    source=FETCHED,
+    versions="1-9",
+    until="3.9",
+)
+async def list_offsets_5(world: World) -> None:
+    client, t, u = await world.client(), world.t, world.u
+    for version in world.offered(ListOffsetsRequest):
+        end = both_ends(version)
         found = await look_up_listed(client, version, (t, [(0, LATEST), (0, LATEST), (1, LATEST)]), (u, [(0, LATEST)]))
         assert found == sorted([(t, [(0, TWICE), (0, TWICE), (1, end)]), (u, [(0, end)])])
 
@@ -189,13 +220,13 @@ async def produce_31(world: World) -> None:
 
 
 @rule(
-    id="delete-records-8-4.3",
+    id="delete-records-8-4.1",
     api="DeleteRecords",
     says="Records are not deleted where the cleanup policy is empty.",
     source="KIP-107; Apache Kafka Partition.deleteRecordsOnLeader",
     versions="0-2",
     topics=(),
-    until="4.3",
+    until="4.1",
 )
 async def delete_records_8(world: World) -> None:
     client = await world.client()

@@ -40,7 +40,7 @@ CLAIMS_TOO_MUCH: Final = b"\0\0" + b"\x7f\xff\xff\xff"
 async def vote(world: World, *lists: tuple[str, ...]) -> list[Member]:
     """Return members that offer these protocols, in one generation; the metadata of each tells who and for what.
 
-    They are subscriptions, as Kafka up to 4.0 is stuck with some texts that are none (D34b-4.0).
+    They are subscriptions, as Kafka up to 4.3 is stuck with some texts that are none (D34b-4.3).
     """
     group = world.group()
     members = [
@@ -81,7 +81,7 @@ async def d34(world: World) -> None:
     source="Apache Kafka ClassicGroup.computeSubscribedTopics",
     versions="0-9",
     cost=3.1,
-    since="4.1",
+    since="4.4",
 )
 async def d34b(world: World) -> None:
     member = await world.member(world.group(), protocols=[("range", CLAIMS_TOO_MUCH)])

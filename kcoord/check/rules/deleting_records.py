@@ -204,7 +204,7 @@ async def delete_records_7(world: World, policy: str) -> None:
     source="seen on Apache Kafka 4.4.0",
     versions="0-2",
     topics=(),
-    since="4.4",
+    since="4.2",
 )
 async def delete_records_8(world: World) -> None:
     client = await world.client()

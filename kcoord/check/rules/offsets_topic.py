@@ -426,15 +426,33 @@ async def offsets_topic_10(world: World) -> None:
     versions="0-2",
     topics=("t",),
     cost=3.3,
-    each={"joined": (False, True)},
 )
-async def offsets_topic_11(world: World, joined: bool) -> None:
-    group, client = world.group(), await world.client()
+async def offsets_topic_11(world: World) -> None:
+    group = world.group()
+    member = await world.stable1(group)
+    await member.client.leave(group, member.id)
+    await assert_deleted(world, group, (GroupMetadataKey(group=group), None))
+
+
+@rule(
+    id="offsets-topic-11b",
+    api="DeleteGroups",
+    says="So it is of a group that never had members, of which nothing was written but its offsets.",
+    source=f"KIP-229; {OFFSET_GONE}, newGroupMetadataTombstoneRecord",
+    versions="0-2",
+    topics=(),
+    since="4.0",
+)
+async def offsets_topic_11b(world: World) -> None:
+    group = world.group()
+    await assert_deleted(world, group, (GroupMetadataKey(group=group), None))
+
+
+async def assert_deleted(world: World, group: str, *behind: Row) -> None:
+    """Check what is written of a group with one offset that is deleted, and of what behind that offset."""
+    client = await world.client()
     topic = await created(client)
-    if joined:
-        member = await world.stable1(group)
-        await member.client.leave(group, member.id)
     await client.commit(group, {(topic, 0): 1})
     read = await reader(world, group)
     assert await client.delete(group) == {group: ErrorCode.NONE}
-    assert await read.read() == [[(offset(group, topic, 0), None), (GroupMetadataKey(group=group), None)]]
+    assert await read.read() == [[(offset(group, topic, 0), None), *behind]]
