@@ -31,7 +31,7 @@ class GroupsControl:
     def __init__(self, broker: Broker, happenings: Happenings) -> None:
         self._broker = broker
         self._happenings = happenings
-        self.story: Callable[[str], str] = self._lately
+        self.story: Callable[[str], str] = self.lately
         """Gives the text of what happened to a group, for `TimedOut`."""
 
     def list(self) -> tuple[GroupView, ...]:
@@ -164,7 +164,8 @@ class GroupsControl:
         shard = self._shard(group_id)
         return f"the coordinator of partition {shard.partition} does not serve: {shard.status.value}"
 
-    def _lately(self, group_id: str) -> str:
+    def lately(self, group_id: str) -> str:
+        """Return the last notes of a group, one a line."""
         now = self._broker.clock.now()
         lines = [each.line(now) for each in self._happenings.of(group_id)]
         return "\n".join(["What happened to it last:", *(lines or ["  nothing"])])
