@@ -1,6 +1,7 @@
 """What a test, or an operator, may do to a running server: all of it begins here."""
 
 from kcoord.control.clock import ClockControl
+from kcoord.control.faults import FaultsControl
 from kcoord.control.groups import GroupsControl
 from kcoord.control.happened import Happenings
 from kcoord.control.presence import Presence
@@ -24,6 +25,7 @@ class Control:
         self.clock = ClockControl(broker, self._presence)
         self.groups = GroupsControl(broker, self._happenings)
         self.topics = TopicsControl(broker)
+        self.faults = FaultsControl(broker)
         self.timeline = TimelineControl(broker)
         self.groups.story = self.timeline.story
 
@@ -37,6 +39,7 @@ class Control:
 
         Connections end, so a client of before that still runs comes again like a new one.
         """
+        self.faults.clear()
         self.clock.resume()
         await self._running.drop_connections("the server was reset")
         await self.groups.delete_all("the server was reset")

@@ -72,6 +72,8 @@ class GroupsControl:
                 event = self._happenings.next_of(group_id)
                 view = self._view_or_none(group_id)
                 if view is not None and wish.is_met_by(view):
+                    # What made it so is durable then, and told to who listens.
+                    await self._shard(group_id).rest()
                     return view
                 await event.wait()
         view = self._view_or_none(group_id)

@@ -8,7 +8,8 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from kcoord.control import Impossible, NotFound, TimedOut, Unavailable, plain
-from kcoord.core.notes import MemberLeft
+from kcoord.core.notes import GroupStabilized, MemberLeft
+from kcoord.notices import RequestReceived
 from tests.server.client import join, sync
 from wire.messages import SyncGroupRequestAssignment
 
@@ -175,6 +176,25 @@ async def test_wait_returns_at_once_if_it_is_so_already(autojump_clock, bench):
     assert (await bench.groups.wait("g", state="Stable", timeout=0)).generation == 1
     assert (await bench.groups.wait("nobody", state="Dead")).members == ()
     assert trio.current_time() == before
+
+
+async def test_what_was_waited_for_has_been_told_when_wait_returns(autojump_clock, bench):
+    """A group is Stable in memory before the record of it is durable and the note of it is told."""
+    told = []
+
+    async def wait():
+        await bench.groups.wait("g", state="Stable")
+        told.extend(bench.server.seen(GroupStabilized))
+
+    consumer = bench.consumer("a")
+    await consumer.ask()
+    await consumer.rejoin()
+    bench.server.broker.on_request(
+        lambda notice: bench.nursery.start_soon(wait) if isinstance(notice, RequestReceived) else None
+    )
+    await consumer.sync({consumer.member_id: {"t": (0,)}})
+    await wait_all_tasks_blocked()
+    assert len(told) == 1
 
 
 async def test_a_later_generation_will_do(autojump_clock, bench):
