@@ -1,13 +1,13 @@
-"""`kcoord check`: the command line of the rules. Exit status 0: all kept; 1: one is broken; 2: none could be run."""
+"""`kcoord check`: the command line of the rules. Exit status 0: all kept; 1: one is broken; 2: not all could be run."""
 
 import errno
 import os
 import resource
-import signal
 import sys
 import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from ssl import SSLContext
 from typing import IO, Annotated, Final, Literal, NoReturn
@@ -16,15 +16,22 @@ import trio
 from cyclopts import Parameter
 
 from kcoord.check.connecting import Endpoint, Sasl, address_of, tls_context
+from kcoord.check.differences import Comparison
 from kcoord.check.outcome import CannotRun
+from kcoord.check.report.differences_html import differences_as_html
+from kcoord.check.report.differences_json import differences_as_json
+from kcoord.check.report.differences_junit import differences_as_junit
+from kcoord.check.report.differences_table import print_differences
 from kcoord.check.report.html import as_html
 from kcoord.check.report.json import as_json
 from kcoord.check.report.junit import as_junit
 from kcoord.check.report.table import print_table
-from kcoord.check.result import Progress, Report, Verdict
+from kcoord.check.result import Report, Verdict
 from kcoord.check.rule import Rule, release
 from kcoord.check.rules import all_rules
 from kcoord.check.runner import SIDE_BY_SIDE, Plan, check
+from kcoord.check.running import complain, until_a_signal
+from kcoord.check.several import Broker, compare
 
 BROKEN: Final = 1
 COULD_NOT_RUN: Final = 2
@@ -32,6 +39,11 @@ STDOUT: Final = "-"
 VARIABLE: Final = "KAFKA_PASSWORD"
 """The variable of the environment that may have the password. Those that begin with KCOORD_ are settings."""
 _FORMS: Final[dict[str, Callable[[Report], str]]] = {"json": as_json, "junit": as_junit, "html": as_html}
+_FORMS_OF_SEVERAL: Final[dict[str, Callable[[Comparison], str]]] = {
+    "json": differences_as_json,
+    "junit": differences_as_junit,
+    "html": differences_as_html,
+}
 
 
 class Misused(CannotRun):
@@ -39,9 +51,7 @@ class Misused(CannotRun):
 
 
 def check_command(
-    broker: Annotated[str | None, Parameter(allow_leading_hyphen=False)] = None,
-    /,
-    *,
+    *brokers: Annotated[str, Parameter(allow_leading_hyphen=False)],
     only: Annotated[list[str] | None, Parameter(name="--only", negative=())] = None,
     list_: Annotated[bool, Parameter(name="--list", negative=())] = False,
     explain: Annotated[str | None, Parameter(name="--explain")] = None,
@@ -63,18 +73,24 @@ def check_command(
     username: Annotated[str | None, Parameter(name="--username")] = None,
     password_file: Annotated[Path | None, Parameter(name="--password-file")] = None,
 ) -> None:
-    """Judge the broker at HOST:PORT, which must be alone, by the rules of the group protocol.
+    """Judge the broker at HOST:PORT, which must be alone, by the rules of the group protocol, or compare several.
 
     It makes topics and groups of its own, whose names begin with kcoord-check, and removes them in the end, also
     after an interrupt. Nobody else's are touched. Rules that wait run side by side; one that is broken is run once
     more afterwards, with less beside it, before that counts.
 
-    The exit status is 0 if all rules that apply are kept, 1 if one is broken, and 2 if none could be run.
+    The exit status is 0 if all rules that apply are kept, 1 if one is broken, and 2 if none could be run, or the
+    broker was gone before all were.
+
+    With two or more brokers the same rules run at all of them, at the same time, and the result is where the others
+    differ from the first: in verdicts, and in what was said. Times, ids and the like are not compared. What differs in
+    what was said is asked once more before that counts. All flags hold for all brokers. The exit status is 0 if
+    nothing differs, 1 if something does, and 2 if one of the brokers could not be judged.
 
     Parameters
     ----------
-    broker
-        HOST:PORT of the broker.
+    brokers
+        HOST:PORT of the broker, or of each broker that is compared.
     only
         Ids of rules or names of APIs, with commas between them; may be repeated.
     list_
@@ -88,7 +104,7 @@ def check_command(
     html
         FILE to write the results to as a page that needs nothing else; "-" is standard output, instead of the table.
     transcripts
-        Of which rules the files have what was said.
+        Of which rules the files have what was said: of those that are broken (or differ), or of all.
     long
         Run rules, too, that take more than a minute each.
     at_once
@@ -123,15 +139,14 @@ def check_command(
         if list_:
             _say(_listed(rules))
             return
-        if broker is None:
+        if not brokers:
             raise Misused("which broker? Give HOST:PORT, or --list or --explain")
+        if twice := [each for at, each in enumerate(brokers) if each in brokers[:at]]:
+            raise Misused(f"{twice[0]} is named twice, and can only be compared with another broker")
         files = {form: file for form, file in (("json", json), ("junit", junit), ("html", html)) if file is not None}
         _can_be_written(files)
-        endpoint = Endpoint(
-            *address_of(broker),
-            _tls(tls, ca, cert, key, insecure),
-            _sasl(sasl_mechanism, username, password_file),
-        )
+        secure, login = _tls(tls, ca, cert, key, insecure), _sasl(sasl_mechanism, username, password_file)
+        several = [Broker(each, Endpoint(*address_of(each), secure, login).open) for each in brokers]
         plan = Plan(
             rules=rules,
             side_by_side=_positive(at_once),
@@ -140,13 +155,31 @@ def check_command(
             release=_release(kafka),
         )
         _allow_many_files()
-        report = trio.run(_run, endpoint, broker, plan)
-        _tell(report, files)
+        broken, stopped = _judge(several[0], plan, files) if len(several) == 1 else _compare(several, plan, files)
     except CannotRun as error:
         _fail(str(error))
     sys.stdout.flush()
-    if report.count(Verdict.BROKEN):
+    if stopped:
+        _fail(stopped)
+    if broken:
         sys.exit(BROKEN)
+
+
+def _judge(broker: Broker, plan: Plan, files: dict[str, str]) -> tuple[bool, str]:
+    """Run the rules at one broker, tell the results, and return whether one is broken and why the run was stopped."""
+    run = partial(check, broker.opener, broker.address, plan, broker.progress)
+    report = trio.run(until_a_signal, run, lambda: {"": broker.progress})
+    _tell({form: partial(write, report) for form, write in _FORMS.items()}, partial(print_table, report), files)
+    return report.count(Verdict.BROKEN) > 0, report.stopped
+
+
+def _compare(brokers: list[Broker], plan: Plan, files: dict[str, str]) -> tuple[bool, str]:
+    """Run the rules at several brokers; the same of what differs."""
+    run = partial(compare, brokers, plan)
+    found = trio.run(until_a_signal, run, lambda: {each.address: each.progress for each in brokers})
+    forms = {form: partial(write, found) for form, write in _FORMS_OF_SEVERAL.items()}
+    _tell(forms, partial(print_differences, found), files)
+    return found.is_different, found.stopped
 
 
 def chosen(rules: dict[str, Rule], only: Iterable[str] | None) -> list[Rule]:
@@ -216,9 +249,11 @@ def _can_be_written(files: dict[str, str]) -> None:
             raise Misused(f"--{form} cannot write {file}: {os.strerror(reason)}")
 
 
-def _tell(report: Report, files: dict[str, str]) -> None:
+def _tell(
+    forms: Mapping[str, Callable[[], str]], print_for_people: Callable[[IO[str]], None], files: dict[str, str]
+) -> None:
     for form, file in files.items():
-        text = _FORMS[form](report)
+        text = forms[form]()
         if file == STDOUT:
             sys.stdout.write(text)
             continue
@@ -227,7 +262,7 @@ def _tell(report: Report, files: dict[str, str]) -> None:
         except OSError as error:
             raise CannotRun(f"cannot write {file}: {error.strerror}") from None
     if STDOUT not in files.values():
-        print_table(report, sys.stdout)
+        print_for_people(sys.stdout)
 
 
 def _say(text: str) -> None:
@@ -281,65 +316,6 @@ def _allow_many_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-async def _run(endpoint: Endpoint, address: str, plan: Plan) -> Report:
-    """Run the rules, until a signal; then clean up, and end as a process that the signal ended."""
-    progress = Progress()
-    done: list[Report] = []
-    got: list[int] = []
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
-        try:
-            async with trio.open_nursery() as nursery:
-
-                async def stop_at_a_signal() -> None:
-                    async for number in signals:
-                        got.append(number)
-                        nursery.cancel_scope.cancel()
-
-                nursery.start_soon(stop_at_a_signal)
-                nursery.start_soon(_show, progress, sys.stderr)
-                done.append(await check(endpoint.open, address, plan, progress))
-                nursery.cancel_scope.cancel()
-        except* CannotRun as group:
-            problem = group.exceptions[0]
-            while isinstance(problem, BaseExceptionGroup):
-                problem = problem.exceptions[0]
-            raise CannotRun(str(problem)) from None
-        finally:
-            _wipe(sys.stderr)
-    if not done:
-        _complain("stopped; what was made at the broker was removed as far as it could be")
-        sys.exit(128 + got[0])
-    return done[0]
-
-
-async def _show(progress: Progress, file: IO[str]) -> None:
-    """Show how far the run is: in one line that changes, or where nobody can see that, in a line every 10 s."""
-    last = ""
-    while True:
-        await trio.sleep(0.2 if file.isatty() else 10)
-        line = f"{progress.phase}: {progress.done} of {progress.total}, {progress.broken} broken"
-        if progress.running:
-            longest = min(progress.running, key=lambda name: progress.running[name])
-            line += f", {len(progress.running)} running (longest {longest})"
-        if line != last:
-            last = line
-            with suppress(OSError):
-                print(f"\r\x1b[K{line[:100]}" if file.isatty() else line, end="" if file.isatty() else "\n", file=file)
-                file.flush()
-
-
-def _wipe(file: IO[str]) -> None:
-    if file.isatty():
-        with suppress(OSError):
-            print("\r\x1b[K", end="", file=file, flush=True)
-
-
-def _complain(sentence: str) -> None:
-    clean = "".join(each if each.isprintable() else "?" for each in sentence)
-    with suppress(OSError, ValueError):
-        print(f"kcoord: {clean}", file=sys.stderr, flush=True)
-
-
 def _fail(sentence: str) -> NoReturn:
-    _complain(sentence)
+    complain(sentence)
     sys.exit(COULD_NOT_RUN)

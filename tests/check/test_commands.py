@@ -88,9 +88,51 @@ def test_standard_output_instead_of_the_table(ends, broker):
     assert json.loads(out)["summary"]["kept"] == 1
 
 
+@pytest.fixture(scope="module")
+def other():
+    """The address of another server, where offsets may have five bytes of text only."""
+    with running("--listen", "127.0.0.1:0", "--override", "offset.metadata.max.bytes=5") as (_, host, port):
+        yield f"{host}:{port}"
+
+
+def test_several_that_do_not_differ(ends, broker, other):
+    status, out, err = ends(broker, other)
+    assert status == 0
+    assert f"A  {broker}: 1 kept, 1 not applicable\n" in out
+    assert "2 rules at 2 brokers in " in out
+    assert err == ""
+
+
+def test_several_that_differ(ends, broker, other, tmp_path):
+    names = {form: tmp_path / f"out.{form}" for form in ("json", "junit", "html")}
+    flags = [text for form, path in names.items() for text in (f"--{form}", str(path))]
+    status, out, _ = ends(broker, other, *flags, names=("kept", "commits_text"))
+    assert status == 1
+    assert "commits_text is judged otherwise" in out
+    read = json.loads(names["json"].read_text())
+    assert read["brokers"] == [broker, other]
+    assert [each["verdicts"] for each in read["differences"]] == [["kept", "broken"]]
+    assert ET.parse(names["junit"]).getroot().get("failures") == "1"
+    assert "Where" in names["html"].read_text()
+    status, out, _ = ends(broker, other, "--json", "-")
+    assert (status, json.loads(out)["differences"]) == (0, [])
+
+
+def test_one_of_several_is_not_there(ends, broker):
+    with socket.socket() as sock:
+        sock.bind(("127.0.0.1", 0))
+        address = f"127.0.0.1:{sock.getsockname()[1]}"
+        status, out, err = ends(broker, address)
+    assert (status, out) == (2, "")
+    assert err.startswith(f"kcoord: {address}: the broker cannot be reached: ")
+    assert err.count("\n") == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
+        (["h:1", "i:1", "h:1"], "h:1 is named twice, and can only be compared with another broker"),
+        (["h:1", "nowhere"], "'nowhere' is not the address of a broker: it must be HOST:PORT"),
         ([], "which broker? Give HOST:PORT, or --list or --explain"),
         (["nowhere"], "'nowhere' is not the address of a broker: it must be HOST:PORT"),
         (["::1:9092"], "'::1:9092' is not the address of a broker: it must be HOST:PORT"),

@@ -4,7 +4,7 @@ import trio
 
 from kcoord.check.outcome import NotApplicable, fail
 from wire.errors import ErrorCode
-from wire.messages import CreatableTopic, CreateTopicsRequest, HeartbeatRequest
+from wire.messages import ApiVersionsRequest, CreatableTopic, CreateTopicsRequest, HeartbeatRequest
 
 
 async def kept(world):
@@ -97,3 +97,17 @@ async def takes_the_empty_group(world):
 async def two_members(world):
     leader, follower = await world.stable2(world.group())
     assert await leader.heartbeat() is await follower.heartbeat() is ErrorCode.NONE
+
+
+async def told_anything(world):
+    await (await world.client()).heartbeat(world.group(), 1, "m")
+
+
+async def asks_for_versions(world):
+    await (await world.client()).call(ApiVersionsRequest(), 0)
+
+
+async def commits_text(world):
+    client = await world.client()
+    committed = await client.commit(world.group(), {(world.t, 0): (5, "metadata")})
+    assert committed == {(world.t, 0): ErrorCode.NONE}

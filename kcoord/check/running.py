@@ -1,0 +1,90 @@
+"""A run as a person sees it: how far it is, and that a signal ends it in order."""
+
+import shutil
+import signal
+import sys
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import IO, Final, TypeVar
+
+import trio
+
+from kcoord.check.outcome import CannotRun
+from kcoord.check.result import Progress
+
+_T = TypeVar("_T")
+
+EVERY: Final = 10.0
+"""Seconds between two lines about how far the run is, where no line can be changed."""
+_WIDTH: Final = 100
+
+
+async def until_a_signal(run: Callable[[], Awaitable[_T]], progress: Callable[[], Mapping[str, Progress]]) -> _T:
+    """Run until a signal comes; then clean up, and end as a process that the signal ended.
+
+    `progress` tells how far each broker is, by what is to stand in front of it. Raises CannotRun as `run` does.
+    """
+    done: list[_T] = []
+    got: list[int] = []
+    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+        try:
+            async with trio.open_nursery() as nursery:
+
+                async def stop_at_a_signal() -> None:
+                    async for number in signals:
+                        got.append(number)
+                        nursery.cancel_scope.cancel()
+
+                nursery.start_soon(stop_at_a_signal)
+                nursery.start_soon(_show, progress, sys.stderr)
+                done.append(await run())
+                nursery.cancel_scope.cancel()
+        except* CannotRun as group:
+            problem = group.exceptions[0]
+            while isinstance(problem, BaseExceptionGroup):
+                problem = problem.exceptions[0]
+            raise CannotRun(str(problem)) from None
+        finally:
+            _wipe(sys.stderr)
+    if not done:
+        complain("stopped; what was made at the broker was removed as far as it could be")
+        sys.exit(128 + got[0])
+    return done[0]
+
+
+async def _show(progress: Callable[[], Mapping[str, Progress]], file: IO[str]) -> None:
+    """Show how far the run is: in one line that changes, or where nobody can see that, in a line every 10 s."""
+    last = ""
+    while True:
+        await trio.sleep(0.2 if file.isatty() else EVERY)
+        told = progress()
+        line = " | ".join(f"{name} {_line(each, alone=len(told) == 1)}".strip() for name, each in told.items())
+        if line != last:
+            last = line
+            width = shutil.get_terminal_size((_WIDTH, 0)).columns - 1
+            with suppress(OSError):
+                print(
+                    f"\r\x1b[K{line[:width]}" if file.isatty() else line, end="" if file.isatty() else "\n", file=file
+                )
+                file.flush()
+
+
+def _line(progress: Progress, *, alone: bool) -> str:
+    line = f"{progress.phase}: {progress.done} of {progress.total}, {progress.broken} broken"
+    if progress.running and alone:
+        longest = min(progress.running, key=lambda name: progress.running[name])
+        line += f", {len(progress.running)} running (longest {longest})"
+    return line
+
+
+def _wipe(file: IO[str]) -> None:
+    if file.isatty():
+        with suppress(OSError):
+            print("\r\x1b[K", end="", file=file, flush=True)
+
+
+def complain(sentence: str) -> None:
+    """Say on standard error what is wrong."""
+    clean = "".join(each if each.isprintable() else "?" for each in sentence)
+    with suppress(OSError, ValueError):
+        print(f"kcoord: {clean}", file=sys.stderr, flush=True)
