@@ -2,9 +2,10 @@
 
 import base64
 import itertools
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
+from typing import Any, Protocol
 from uuid import UUID, uuid4
 
 from kcoord.clock import Clock
@@ -51,6 +52,38 @@ def random_id() -> UUID:
             return value
 
 
+class Dropped(Exception):
+    """By a fault on purpose a connection is to be closed; the text says by which."""
+
+
+class FaultMet(Protocol):
+    """What a fault does to one request (`kcoord.faults`)."""
+
+    @property
+    def sentence(self) -> str:
+        """What the fault does."""
+        ...
+
+    @property
+    def truncate(self) -> int | None:
+        """How many bytes of the answer are sent before the connection is closed; None are all."""
+        ...
+
+    async def answer(self, handle: Callable[[Any], Awaitable[Any]], request: Any) -> Any:
+        """Return what is answered, perhaps by `handle`. Raises Dropped, and what `handle` raises."""
+        ...
+
+
+class FaultsOnPurpose(Protocol):
+    """The faults that a test wants; false while there are none."""
+
+    def __bool__(self) -> bool: ...
+
+    def met(self, *, api: str, version: int, request: Any, client_id: str) -> FaultMet | None:
+        """Return the fault that is meant for a request, or None."""
+        ...
+
+
 class Broker:
     """Everything that requests are answered from. `shards[p]` serves partition p of the offsets topic."""
 
@@ -68,6 +101,8 @@ class Broker:
         self._listeners: dict[int, Callable[[object], None]] = {}
         self.request_listeners: dict[int, Callable[[RequestNotice], None]] = {}
         """Who is told of requests; while it is empty, nobody looks at them."""
+        self.faults: FaultsOnPurpose | None = None
+        """Faults that a test wants."""
         self._next_listener = 0
         self._connections = itertools.count(1)
         self._requests = itertools.count(1)

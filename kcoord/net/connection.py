@@ -15,6 +15,7 @@ import traceback
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import trio
@@ -23,7 +24,7 @@ from kcoord.apis import BY_KEY
 from kcoord.apis.api import Api, Call, CloseConnection, Handler
 from kcoord.apis.api_versions import API as API_VERSIONS
 from kcoord.apis.api_versions import SOFTWARE_SINCE, is_fine, unsupported
-from kcoord.broker import Broker, Endpoint
+from kcoord.broker import Broker, Dropped, Endpoint, FaultMet
 from kcoord.core.outcome import Context
 from kcoord.errors_in_place import answer_in_place_of, is_the_coordinators
 from kcoord.net.addresses import java_host
@@ -101,8 +102,8 @@ class Connection:
     """
 
     __slots__ = (
-        "_broker", "_endpoint", "_java_host", "_known", "_load", "_scope", "_software", "_stream", "_used",
-        "host", "last_active", "number", "port", "requests", "why",
+        "_broker", "_endpoint", "_java_host", "_known", "_last_words", "_load", "_scope", "_software", "_stream",
+        "_used", "host", "last_active", "number", "port", "requests", "why",
     )  # fmt: skip
 
     def __init__(
@@ -117,6 +118,7 @@ class Connection:
         self._java_host = java_host(host)
         self._known: dict[bytes, KnownHeader] = {}
         self._used: set[bytes] = set()
+        self._last_words = ""
         self._software: tuple[str | None, str | None] = (None, None)
         self.host = host
         self.port = port
@@ -144,6 +146,8 @@ class Connection:
             self.why = "the client broke it off"
         except CloseConnection as wish:
             self.why = wish.why
+        except Dropped as fault:
+            self.why = str(fault)
         except Exception as bug:  # noqa: BLE001 - nobody else's connection may suffer for a bug
             self.why = "a bug"
             trace = "".join(traceback.format_exception(bug))
@@ -179,6 +183,8 @@ class Connection:
             else:
                 await self._load.unread.send(stream, answer, self._moved, self.close)
             del answer
+            if self._last_words:
+                raise CloseConnection(self._last_words)
             self.requests += 1
             self.last_active = trio.current_time()
             if frames.holds_more:
@@ -197,12 +203,17 @@ class Connection:
         else:
             request, _ = known.read(frame, known.offset)
         told = self._tell_received(known, request) if self._broker.request_listeners else 0
+        met = self._fault_met(known, request) if self._broker.faults else None
         response = None
         try:
-            response = await known.handle(known.call, request)
+            if met is None:
+                response = await known.handle(known.call, request)
+            else:
+                response = await met.answer(partial(known.handle, known.call), request)
         finally:
             if told:
-                self._broker.tell_of_request(RequestAnswered(number=told, response=response, fault=""))
+                fault = "" if met is None else met.sentence
+                self._broker.tell_of_request(RequestAnswered(number=told, response=response, fault=fault))
         framed: bytes | None = None
         heavy = response is not None and (large if known.weight is None else known.weight(response) >= HEAVY)
         if heavy:
@@ -216,7 +227,17 @@ class Connection:
             del request, response
             if held:
                 await self._in_thread(let_go, held)
+        if met is not None and met.truncate is not None and framed is not None:
+            self._last_words = met.sentence
+            return framed[: met.truncate]
         return framed
+
+    def _fault_met(self, known: KnownHeader, request: Any) -> FaultMet | None:
+        """Return the fault that is meant for a request."""
+        faults = self._broker.faults
+        assert faults is not None
+        context = known.call.context
+        return faults.met(api=known.api, version=context.version, request=request, client_id=context.client_id)
 
     def _tell_received(self, known: KnownHeader, request: Any) -> int:
         """Tell those who listen of a request, and return its number."""

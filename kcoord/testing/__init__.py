@@ -22,10 +22,14 @@ if TYPE_CHECKING:
         TopicView,
         Unavailable,
     )
+    from kcoord.control.faults import FaultView
+    from kcoord.faults import FaultRule
     from kcoord.serve import CannotListen
     from kcoord.testing.aio import AsyncClock, AsyncGroup, AsyncKcoord
+    from kcoord.testing.faults import FaultNeverMet
     from kcoord.testing.sync import Clock, Group, Kcoord
     from kcoord.testing.thread import ServerGone
+    from kcoord.timeline import Timeline
 
 __all__ = [
     "AsyncClock",
@@ -35,6 +39,9 @@ __all__ = [
     "Clock",
     "ConfigError",
     "ControlError",
+    "FaultNeverMet",
+    "FaultRule",
+    "FaultView",
     "Group",
     "GroupView",
     "Impossible",
@@ -45,6 +52,7 @@ __all__ = [
     "ServerGone",
     "SubscriptionView",
     "TimedOut",
+    "Timeline",
     "TopicView",
     "Unavailable",
 ]
@@ -56,9 +64,13 @@ _FOUND_IN = {
     "CannotListen": "kcoord.serve",
     "Clock": "kcoord.testing.sync",
     "ConfigError": "kcoord.config",
+    "FaultNeverMet": "kcoord.testing.faults",
+    "FaultRule": "kcoord.faults",
+    "FaultView": "kcoord.control.faults",
     "Group": "kcoord.testing.sync",
     "Kcoord": "kcoord.testing.sync",
     "ServerGone": "kcoord.testing.thread",
+    "Timeline": "kcoord.timeline",
 }
 
 

@@ -14,6 +14,7 @@ from kcoord.control.topics import NO_SETTINGS
 from kcoord.core.outcome import Now
 from kcoord.testing.awaiting import awaited
 from kcoord.testing.defaults import Settings, Topics, config_for
+from kcoord.testing.faults import AsyncFaults
 from kcoord.testing.thread import Call, ServerGone, ServerThread
 from kcoord.timeline import Timeline
 
@@ -29,6 +30,7 @@ class AsyncKcoord:
         self._server = ServerThread(config_for(topics, settings, kafka_defaults=kafka_defaults))
         self._bootstrap = ""
         self.clock = AsyncClock(self)
+        self.faults = AsyncFaults(self)
 
     @classmethod
     def of(cls, server: ServerThread, bootstrap: str) -> "AsyncKcoord":
@@ -37,6 +39,7 @@ class AsyncKcoord:
         self._server = server
         self._bootstrap = bootstrap
         self.clock = AsyncClock(self)
+        self.faults = AsyncFaults(self)
         return self
 
     async def __aenter__(self) -> Self:

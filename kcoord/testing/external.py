@@ -12,6 +12,7 @@ from kcoord.control import Control, Impossible, NotFound, TopicView
 from kcoord.control.errors import ControlError
 from kcoord.control.topics import NO_SETTINGS
 from kcoord.testing.defaults import Settings, Topics
+from kcoord.testing.faults import Faults
 from kcoord.testing.sync import Clock, Kcoord
 from wire.errors import ErrorCode
 from wire.frame import FrameBuffer
@@ -53,6 +54,7 @@ class ExternalKcoord(Kcoord):
         self._created: set[str] = set()
         self._topics = dict(topics or {})
         self.clock = Clock(self)
+        self.faults = Faults(self)
         host, colon, port = bootstrap.rpartition(":")
         if not colon or not host or not port.isdecimal():
             raise Impossible(f"KCOORD_BOOTSTRAP is {bootstrap!r}: it must be HOST:PORT")

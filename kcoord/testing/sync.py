@@ -10,6 +10,7 @@ from kcoord.control.topics import NO_SETTINGS
 from kcoord.core.outcome import Now
 from kcoord.testing.awaiting import blocked, running_loop
 from kcoord.testing.defaults import Settings, Topics, config_for
+from kcoord.testing.faults import Faults
 from kcoord.testing.thread import Call, ServerThread
 from kcoord.timeline import Timeline
 
@@ -35,6 +36,7 @@ class Kcoord:
         self._server = ServerThread(config_for(topics, settings, kafka_defaults=kafka_defaults))
         self._bootstrap = ""
         self.clock = Clock(self)
+        self.faults = Faults(self)
 
     def __enter__(self) -> Self:
         self.start()

@@ -1,0 +1,75 @@
+"""Faults within `with`, over real sockets."""
+
+import warnings
+
+import pytest
+import trio
+
+from kcoord.testing import AsyncKcoord, FaultNeverMet, Impossible, Kcoord
+from tests.testing.clients import Consumer, alone
+
+
+@pytest.fixture(scope="module")
+def server():
+    with Kcoord(topics={"t": 2}) as kcoord:
+        yield kcoord
+
+
+def test_a_fault_is_in_force_within_with(server):
+    with Consumer(server.bootstrap, "a", "within") as consumer:
+        alone(consumer)
+        with server.faults(api="Heartbeat", group="within", error="REBALANCE_IN_PROGRESS", nth=2) as fault:
+            assert [consumer.heartbeat(), consumer.heartbeat(), consumer.heartbeat()] == [0, 27, 0]
+            assert (fault.applied, fault.held) == (1, 0)
+        assert fault.applied == 1
+        assert consumer.heartbeat() == 0
+    assert server.faults.list() == ()
+
+
+def test_a_fault_that_was_for_no_request_warns(server):
+    with pytest.warns(FaultNeverMet, match="this fault was for no request, as none came"):  # noqa: SIM117
+        with server.faults(api="SyncGroup", error=25):
+            pass
+
+
+def test_a_test_that_fails_within_is_not_warned_besides(server):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(ZeroDivisionError), server.faults(api="SyncGroup", error=25):
+            raise ZeroDivisionError
+
+
+def test_what_cannot_be_is_refused(server):
+    with pytest.raises(Impossible, match="Kafka has no error NOPE"), server.faults(error="NOPE"):
+        pass
+    with pytest.raises(RuntimeError, match="within a with statement"):
+        server.faults(error=27).release()
+
+
+def test_faults_that_stay_until_they_are_removed(server):
+    fault = server.faults.add(api="Heartbeat", hold="request")
+    assert [each.number for each in server.faults.list()] == [fault.number]
+    assert server.faults.release(fault.number) == 0
+    assert server.faults.remove(fault.number).applied == 0
+    server.faults.add(drop="before", api="Heartbeat")
+    server.faults.clear()
+    assert server.faults.list() == ()
+
+
+def test_to_be_awaited():
+    async def main():
+        async with AsyncKcoord() as kcoord:
+            with pytest.warns(FaultNeverMet):
+                async with kcoord.faults(api="SyncGroup", error=25) as fault:
+                    assert (await fault.view()).applied == 0
+                    assert await fault.release() == 0
+            assert (await fault.view()).sentence == "UNKNOWN_MEMBER_ID is answered: SyncGroup"
+            added = await kcoord.faults.add(api="SyncGroup", error=25)
+            assert await kcoord.faults.list() == (added,)
+            assert await kcoord.faults.release(added.number) == 0
+            await kcoord.faults.remove(added.number)
+            await kcoord.faults.clear()
+            with pytest.raises(RuntimeError, match="within an async with statement"):
+                await kcoord.faults(error=27).view()
+
+    trio.run(main)
