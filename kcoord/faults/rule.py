@@ -62,7 +62,7 @@ class FaultRule:
     broker: int | None = None
     """The node id of the broker that is asked."""
     nth: int | None = None
-    """Of the requests for which all else holds, the first that it is for, from 1. Without `times` it is the only one."""
+    """Of the requests for which all else holds, the first that it is for, from 1; without `times` the only one."""
     times: int | None = None
     """For how many requests it is, at most."""
     probability: float = 1.0
