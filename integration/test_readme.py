@@ -165,9 +165,10 @@ def test_other_commands(command, tmp_path, environment_of_the_first_command):
     with contextlib.ExitStack() as stack:
         if command == "./scripts/test":
             command += " --collect-only -q"
-        if "127.0.0.1:9092" in command:
-            address = stack.enter_context(serving(FIRST, tmp_path))
-            command = command.replace("127.0.0.1:9092", address)
+        for usual in ("127.0.0.1:9092", "127.0.0.1:9093"):
+            if usual in command:
+                address = stack.enter_context(serving(FIRST, tmp_path))
+                command = command.replace(usual, address)
         result = subprocess.run(
             command,
             shell=True,
