@@ -15,7 +15,7 @@ from kcoord.check.legible import Line, lines
 from kcoord.check.report.differences_html import differences_as_html
 from kcoord.check.report.differences_json import differences_as_json
 from kcoord.check.report.differences_junit import differences_as_junit
-from kcoord.check.report.differences_table import MOST_CASES, print_differences
+from kcoord.check.report.differences_table import MOST_CASES, marked, print_differences
 from kcoord.check.result import CaseResult, Report, RuleResult, Run, Verdict
 from kcoord.check.transcript import MOST_FIELDS
 from tests.check.talk import Talk
@@ -346,4 +346,10 @@ def test_more_fields():
     file = io.StringIO()
     print_differences(replace(found, cases=(more,)), file)
     assert "  and 2 more fields\n" in file.getvalue()
+    assert '<table class="said">' not in differences_as_html(replace(found, cases=(more,)))
     assert isinstance(case.runs[0], Run)
+
+
+def test_a_line_that_only_one_has_stands_once():
+    assert list(marked(Line((None, "x")), ("A", "B"))) == ["B x"]
+    assert list(marked(Line(("x", "x")), ("A", "B"))) == ["  x"]

@@ -254,3 +254,18 @@ def test_connections_are_known_by_what_was_asked_on_them():
 def test_connections_on_which_the_very_same_was_asked_are_one():
     said = Conversation((ask(1, "a"), ask(2, "b"), ask(3, "a"), ask(4, "a"), ask(4, "a")))
     assert [each.connection for each in folded(said).exchanges] == [1, 2, 1, 4, 4]
+
+
+def test_lists_and_bytes_are_looked_at_without_what_is_made_up_anew():
+    def question(connection, number, more=b""):
+        value = {"groups": [f"kcoord-check-{number:08x}-g-{uuid.UUID(int=number)}"], "member_id": "x", "data": more}
+        return Exchange(connection, Said("Q", value))
+
+    first = [question(1, 1, b"a"), question(2, 2, b"b"), question(2, 3, b"b")]
+    assert numbers(first, question(1, 5, b"b"), question(2, 4, b"a")) == [2, 1]
+
+
+def test_answers_of_other_shapes_stay():
+    odd = {"groups": ["g"], "topics": [{"name": OFFSETS, "partitions": [1]}], "configs": [{"config_source": 1}]}
+    said = masked(Conversation((Exchange(1, Said("Q", {"name": OFFSETS}), Said("R", odd)),)))
+    assert said.exchanges[0].answer.value == odd

@@ -9,8 +9,15 @@ from kcoord.check.runner import Plan
 from kcoord.check.several import Broker, compare
 from tests.check.brokers import answer, between
 from tests.check.conftest import server
+from tests.scenarios.harness import no_jumps_while_threads_work
 from wire.errors import ErrorCode
 from wire.messages import ApiVersionsRequest, HeartbeatRequest
+
+
+@pytest.fixture(autouse=True)
+def _time_stands_still_while_brokers_are_compared():
+    with no_jumps_while_threads_work():
+        yield
 
 
 async def several(*changes, rules, transcripts=False):

@@ -129,6 +129,7 @@ async def describe_topic_partitions_4(world: World) -> None:
     source=f"{HANDLED}, Topic.isInternal",
     versions="0",
     since="3.9",
+    varies="whether anyone has begun a transaction, or shares, at the broker, by which these topics come to be",
 )
 async def describe_topic_partitions_5(world: World) -> None:
     answer = await ask(await world.client(), "__share_group_state", "__transaction_state")
