@@ -141,20 +141,20 @@ def test_kafka_in_an_older_release(able, temporary):
 
 
 MAVEN_REFUSES = "[ERROR] Failed to execute goal on project kafka: Could not resolve dependencies for project x:pom:1: "
-UNKNOWN = "kafka: there is no release 0.0.1 of Apache Kafka in Maven Central\n"
+UNKNOWN = "kafka: there is no release 9.0.1 of Apache Kafka in Maven Central\n"
 
 
 @pytest.mark.parametrize(
     ("maven", "status", "sentence"),
     [
         (
-            "Could not find artifact org.apache.kafka:kafka_2.13:jar:0.0.1 in central (https://m) -> [Help 1]",
+            "Could not find artifact org.apache.kafka:kafka_2.13:jar:9.0.1 in central (https://m) -> [Help 1]",
             2,
             UNKNOWN,
         ),
-        ("org.apache.kafka:kafka_2.13:jar:0.0.1 was not found in https://m during a previous attempt.", 2, UNKNOWN),
-        ("Could not transfer artifact org.apache.kafka:kafka_2.13:pom:0.0.1: Unknown host m", 1, "Unknown host m"),
-        ("Could not find artifact org.slf4j:slf4j-simple:jar:0.0.1 in central", 1, "slf4j-simple"),
+        ("org.apache.kafka:kafka_2.13:jar:9.0.1 was not found in https://m during a previous attempt.", 2, UNKNOWN),
+        ("Could not transfer artifact org.apache.kafka:kafka_2.13:pom:9.0.1: Unknown host m", 1, "Unknown host m"),
+        ("Could not find artifact org.slf4j:slf4j-simple:jar:9.0.1 in central", 1, "slf4j-simple"),
     ],
 )
 def test_a_release_that_cannot_be_had(maven, status, sentence, tmp_path):
@@ -162,11 +162,19 @@ def test_a_release_that_cannot_be_had(maven, status, sentence, tmp_path):
         (tmp_path / program).write_text(f"#!/bin/sh\n{text}\n")
         (tmp_path / program).chmod(0o755)
     path = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
-    command = [sys.executable, str(SCRIPT), "kafka", "--release=0.0.1"]
+    command = [sys.executable, str(SCRIPT), "kafka", "--release=9.0.1"]
     done = subprocess.run(command, env=path, capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (status, "")
     assert done.stderr == sentence if status == 2 else sentence in done.stderr
-    assert list(BUILT.glob("reference-kafka-0.0.1*")) == []
+    assert list(BUILT.glob("reference-kafka-9.0.1*")) == []
+
+
+@pytest.mark.parametrize("release", ["2.7.2", "0.11.0.3"])
+def test_a_kafka_that_needs_zookeeper(release, able, temporary):
+    able("kafka")
+    with pytest.raises(Unusable, match=f"kafka: it needs ZooKeeper in release {release}, which is not started here; "):
+        started("kafka", release=release).__enter__()
+    assert list(temporary.iterdir()) == []
 
 
 @pytest.mark.parametrize("kind", ["kfake", "librdkafka"])

@@ -14,6 +14,8 @@ from .probe import HOST, create_topics, free_ports
 
 SOURCE = Path(__file__).parent / "kafka"
 GROUP, ARTIFACT = "org.apache.kafka", "kafka_2.13"
+OLDEST = "2.8"
+"""The oldest that runs without ZooKeeper: as a preview; it is meant for use from 3.3 on."""
 NODE = 1
 CLUSTER_ID = "a2Nvb3JkLXJlZmVyZW5jZQ"
 JAVA = (
@@ -49,6 +51,10 @@ def version() -> str:
 def start(wanted: Wanted, overseer: Overseer, undo: ExitStack) -> Running:
     """See `brokers.Kind`. A directory that is used again is told the new ports."""
     release = wanted.release or version()
+    if numbers(release) < numbers(OLDEST):
+        raise Unusable(
+            f"it needs ZooKeeper in release {release}, which is not started here; {OLDEST} is the oldest without"
+        )
     home = built("kafka", SOURCE, partial(make, release), overseer, release)
     directory = wanted.directory or wanted.scratch
     data = directory / "data"
@@ -64,10 +70,15 @@ def start(wanted: Wanted, overseer: Overseer, undo: ExitStack) -> Running:
     return Running(release, port, process.pid, process, log)
 
 
+def numbers(release: str) -> list[int]:
+    """What a release begins with, to tell which is older."""
+    return [int(number) for number in re.findall(r"\d+", release)[:2]]
+
+
 def make(release: str, overseer: Overseer, home: Path) -> None:
     """Gather the jars of a release, and format a directory to copy: that takes a Java of its own.
 
-    Raises Unusable if there is no such release, or it cannot be run here.
+    Raises Unusable if there is no such release.
     """
     pom = str(SOURCE / "pom.xml")
     maven = ["mvn", "--quiet", "--batch-mode", "--no-transfer-progress", f"--file={pom}"]

@@ -7,7 +7,7 @@ starts that broker on 127.0.0.1 and prints one line as soon as it answers ApiVer
 
     kafka 4.4.0, process 4711, is listening on 127.0.0.1:9092
 
-Kafka is started in the release of the pom in kafka/ unless --release names another that Maven Central has, from 3.3 on.
+Kafka is started in the release of the pom in kafka/ unless --release names another that Maven Central has, from 2.8 on.
 SIGTERM, SIGINT (Ctrl-C) and, with --until-stdin-ends, the end of standard input stop it. The data is in a temporary
 directory that is removed then, unless --directory names one. Whichever of the processes is killed, the broker is
 stopped too: a second process holds it, which learns from a pipe that the first one is gone, and if it is the second,

@@ -44,7 +44,7 @@ def started(
 ) -> Iterator[Reference]:
     """Run a broker on 127.0.0.1, on a free port if `port` is 0, with topics of so many partitions.
 
-    Kafka comes in any `release` that Maven Central has, like "3.9.2", from 3.3 on; the usual one is that of the pom.
+    Kafka comes in any `release` that Maven Central has, like "3.9.2", from 2.8 on; the usual one is that of the pom.
 
     Raises Unusable, with a sentence, where the machine cannot run it or it has no such thing as was asked for, and
     AssertionError when it does not start, or ended before it was to. It ends with this process, also when that is
