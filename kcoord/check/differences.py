@@ -221,15 +221,15 @@ def of_several(found: Sequence[Sequence[Difference]]) -> list[Differs]:
 def steady(first: Sequence[ComparedCase], again: Sequence[ComparedCase]) -> tuple[list[ComparedCase], list[Key]]:
     """Return the cases as they are once some that differed were run once more, and those that differ no longer.
 
-    Verdicts need no second time: a rule that is broken was run twice already. What was said counts where it differs
-    both times in the same place.
+    Verdicts need no second time: a rule that is broken was run twice already. What else was said counts where it
+    differs both times in the same place.
     """
     places = {each.key: {one.place for one in each.differs} for each in again}
     kept: list[ComparedCase] = []
     gone: list[Key] = []
     for each in first:
         differs = tuple(one for one in each.differs if one.place in places.get(each.key, ()))
-        kept.append(replace(each, differs=differs))
+        kept.append(each if each.verdict_differs else replace(each, differs=differs))
         if each.is_different and not kept[-1].is_different:
             gone.append(each.key)
     return kept, gone

@@ -46,6 +46,8 @@ _OF_OFFSETS: Final = frozenset(
 """Of the partitions of `OFFSETS`, not compared: a group is in any of them, by its name, and the others that are in the
 same one write there, too. Rules look for their own records, and what they say is judged by them."""
 _HIDDEN: Final = (MASKED | TEXTS) - TIMES
+_PLACED: Final = frozenset({"rack"})
+"""Up to whoever runs the broker, also whether there is one."""
 _OF_ALL: Final = {"groups": ("group_id",), "topics": ("name", "topic"), "config_resources": ("resource_name",)}
 """Lists that may tell of all there are at a broker, and what their elements are called by."""
 _PAGES: Final = "DescribeTopicPartitions "
@@ -256,7 +258,7 @@ class _Names:
             return self._dict(value, unknown)
         if isinstance(value, list):
             return [self._value(one, name, unknown) for one in value]
-        if name in _HIDDEN and value not in ABSENT:
+        if name in _PLACED or (name in _HIDDEN and value not in ABSENT):
             return Mask(f"<{name}>")
         if name in TIMES and isinstance(value, int) and value >= THESE_DAYS:
             return Mask("<time>")

@@ -1,8 +1,8 @@
 """Runs the same rules against several brokers, and finds out where they differ.
 
 They run at the same time: rules wait most of the time, so that takes hardly longer than one broker, and a machine that
-is late is late for all of them. A difference in what was said counts if it is there again, at the same place, when the
-case is run once more at all brokers, with nothing but other such cases beside it.
+is late is late for all of them. What else is said though the verdict is the same counts if it is there again, at the
+same place, when the case is run once more at all brokers, with nothing but other such cases beside it.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ async def compare(brokers: Sequence[Broker], plan: Plan) -> Comparison:
     start = trio.current_time()
     reports, cases, offers = await _compare_once(brokers, plan)
     gone: list[Key] = []
-    different = {each.key for each in cases if each.differs}
+    different = {each.key for each in cases if each.differs and not each.verdict_differs}
     if different:
         rules = _only(plan.rules, different)
         once_more = replace(plan, rules=rules, side_by_side=min(plan.side_by_side, AT_ONCE_AGAIN))

@@ -72,7 +72,7 @@ def joining(order, *, node=1, subscribed="t", stem="g"):
         answer = JoinGroupResponse(generation_id=1, protocol_name="range", leader=ids[0], member_id=member_id)
         answer.members = members if at == 0 else []
         talk.ask(JoinGroupRequest(group_id=group, protocols=protocols), 3, answer, connection=at + 1)
-    brokers = [MetadataResponseBroker(node_id=node, host=f"host{node}", port=9000 + node)]
+    brokers = [MetadataResponseBroker(node_id=node, host=f"host{node}", port=9000 + node, rack="r" * node or None)]
     metadata = MetadataResponse(brokers=brokers, cluster_id=str(uuid.uuid4()), controller_id=node)
     talk.ask(MetadataRequest(topics=[]), 12, metadata)
     described = [DescribedGroupMember(member_id=ids[at], member_assignment=b"for " + ids[at].encode()) for at in order]
@@ -89,7 +89,7 @@ def test_ids_names_and_places_are_the_same_everywhere():
     assert join["group_id"] == "g-1"
     assert join["protocols"][0]["metadata"]["topics"] == ["t", "t"]
     assert (answer["member_id"], answer["leader"], answer["generation_id"]) == ("member-1", "member-1", 1)
-    assert metadata["brokers"] == [{"node_id": "node-1", "host": "<host>", "port": "<port>", "rack": None}]
+    assert metadata["brokers"] == [{"node_id": "node-1", "host": "<host>", "port": "<port>", "rack": "<rack>"}]
     assert (metadata["controller_id"], metadata["cluster_id"]) == ("node-1", "cluster-1")
     assert "throttle_time_ms" not in metadata
     assert described["groups"][0]["members"][0]["member_assignment"] == b"for member-1"

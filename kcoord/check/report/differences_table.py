@@ -14,12 +14,15 @@ from kcoord.check.result import Verdict, counted
 
 MOST_CASES: Final = 20
 """Cases of which it is shown what was said; all of them are in the table and in the other reports."""
+_WIDE: Final = 200
+"""How wide (characters) the table may be where the output is no terminal."""
 _BEFORE: Final = LINES_OF_TRANSCRIPT // 2
 
 
 def print_differences(found: Comparison, file: IO[str]) -> None:
     """Print a comparison. Lines are as long as they are where the output is no terminal. Raises OSError."""
-    console = Console(file=file, highlight=False, soft_wrap=not file.isatty())
+    width = None if file.isatty() else _WIDE
+    console = Console(file=file, highlight=False, soft_wrap=not file.isatty(), width=width)
     for case in found.different[:MOST_CASES]:
         _print_case(console, found, case)
     if found.unsteady:
