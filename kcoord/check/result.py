@@ -102,6 +102,8 @@ class Report:
     """Of kcoord."""
     stopped: str = ""
     """Why the run ended before its end, which is the first of the notes, too; empty if it did not."""
+    ran: tuple[str, ...] = ()
+    """The ids of the rules that ran when the broker went, in that case."""
 
     def count(self, verdict: Verdict) -> int:
         """Return how many rules have a verdict."""

@@ -14,7 +14,7 @@ tells how many were left at that.
 
 Each answer is waited for half a minute beyond what the rule takes; where none at all has come to an API, soon hardly.
 When a connection fails, or an answer does not come, the broker is asked for a sign of life. If there is none within
-15 s the run ends: what then ran, or had not begun, is not broken but not run.
+15 s, or it refuses connections for 5 s, the run ends: what then ran, or had not begun, is not broken but not run.
 """
 
 import math
@@ -108,6 +108,7 @@ async def check(opener: Opener, address: str, plan: Plan, progress: Progress | N
         notes=(*([round_.stopped] if round_.stopped else []), *target.notes, *round_.notes, *left),
         version=__version__,
         stopped=round_.stopped,
+        ran=round_.ran,
     )
 
 
@@ -195,6 +196,8 @@ class _Round:
     notes: list[str] = field(default_factory=list)
     stopped: str = ""
     """Why the run ended before its end."""
+    ran: tuple[str, ...] = ()
+    """The rules that ran then."""
     seen: float = -math.inf
     """When a question began that the broker answered, after something had failed."""
     asking: trio.Lock = field(default_factory=trio.Lock)
@@ -317,6 +320,7 @@ class _Round:
             if not why:
                 self.seen = began
                 return
+            self.ran = tuple(ran)
             named = ", ".join(ran[:_NAMED]) + (f" and {len(ran) - _NAMED} more" if len(ran) > _NAMED else "")
             self.stopped = f"the run was stopped, as the broker is gone ({why}); when it went, {named} ran"
             self.scope.cancel()

@@ -37,6 +37,8 @@ SLOW: Final = 0.15
 """Seconds that an answer may take: half of how long one is waited for that must not come (`probe.PARKED`)."""
 UNTIL_GONE: Final = 15.0
 """Seconds after which a broker is gone that does not take a new connection, or answers nothing there."""
+REFUSING: Final = 5.0
+"""Seconds after which it is gone if all that comes of a connection is that nobody listens."""
 SOON: Final = 30.0
 """Seconds in which a broker must be ready to coordinate, and have made topics."""
 BROKER: Final = 4
@@ -260,9 +262,12 @@ async def _measure_the_initial_delay(target: Target) -> None:
 async def why_gone(target: Target) -> str:
     """Return why a broker is of no use any more, in a part of a sentence; empty if it answers within 15 s.
 
-    A connection of its own is tried again and again: a broker may take only so many.
+    A connection of its own is tried again and again: a broker may take only so many. That none is accepted means that
+    no process listens there, so 5 s of that are enough.
     """
     why = ""
+    refused = True
+    start = trio.current_time()
     with trio.move_on_after(UNTIL_GONE):
         while True:
             try:
@@ -273,6 +278,9 @@ async def why_gone(target: Target) -> str:
                     await trio.aclose_forcefully(client.stream)
             except (*ANSWERS, CannotRun) as error:
                 why = _reason(error, anew=False)
+                refused = refused and isinstance(error, OSError) and not isinstance(error, TimeoutError)
+                if refused and trio.current_time() - start > REFUSING:
+                    return why
             else:
                 return ""
             await trio.sleep(0.5)
