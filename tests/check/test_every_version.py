@@ -94,7 +94,7 @@ def test_what_counts_as_full():
 @pytest.mark.parametrize(
     ("request_", "version", "short"),
     [
-        (m.MetadataRequest(topics=None), 1, True),
+        (m.OffsetFetchRequest(topics=None), 2, True),
         (m.MetadataRequest(topics=[]), 1, True),
         (m.MetadataRequest(topics=[m.MetadataRequestTopic(name="t")]), 1, False),
         (m.HeartbeatRequest(group_id="g"), 4, True),
