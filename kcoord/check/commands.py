@@ -232,6 +232,8 @@ def _explained(rule: Rule) -> str:
         parts.append(f"Kafka     {' '.join(bounds)}")
     if rule.alone:
         parts.append("alone     nothing runs beside it")
+    if rule.varies:
+        parts.append(f"varies    {rule.varies}")
     if len(rule.cases) > 1:
         parts.append(f"cases     {'; '.join(each.label for each in rule.cases)}")
     return "\n".join([*parts, "", textwrap.indent(rule.text(), "    ")])
