@@ -353,3 +353,12 @@ def test_more_fields():
 def test_a_line_that_only_one_has_stands_once():
     assert list(marked(Line((None, "x")), ("A", "B"))) == ["B x"]
     assert list(marked(Line(("x", "x")), ("A", "B"))) == ["  x"]
+
+
+def test_of_what_brokers_offer_the_table_names_some():
+    all_of_them = tuple(Offer("setting", f"s{number:02}", ("offered", "not offered")) for number in range(20))
+    file = io.StringIO()
+    print_differences(comparison(offers=all_of_them), file)
+    assert "setting: s00, s01, " in file.getvalue()
+    assert "s11 and 8 more: A offered, B not offered\n" in file.getvalue()
+    assert "s19: A offered, B not offered" in differences_as_html(comparison(offers=all_of_them))

@@ -14,6 +14,8 @@ from kcoord.check.result import Verdict, counted
 
 MOST_CASES: Final = 20
 """Cases of which it is shown what was said; all of them are in the table and in the other reports."""
+MOST_NAMES: Final = 12
+"""Names of what brokers offer that are shown together; all of them are in the other reports."""
 _WIDE: Final = 200
 """How wide (characters) the table may be where the output is no terminal."""
 _BEFORE: Final = LINES_OF_TRANSCRIPT // 2
@@ -29,7 +31,7 @@ def print_differences(found: Comparison, file: IO[str]) -> None:
         names = ", ".join(f"{rule} [{label}]" if label else rule for rule, label in found.unsteady)
         console.print(_text(f"Said otherwise at first, but not when it was run once more: {names}"))
         console.print()
-    for text in offers(found.offers, found.letters):
+    for text in offers(found.offers, found.letters, MOST_NAMES):
         console.print(_text(text))
     if found.offers:
         console.print()
@@ -52,14 +54,15 @@ def summary(found: Comparison) -> str:
     return f"{where} in {found.seconds:.1f} s, differences: {verdicts}, {said} in what was said, {offered}"
 
 
-def offers(found: Sequence[Offer], letters: Sequence[str]) -> Iterator[str]:
-    """Write what brokers list of themselves in different ways; what differs alike, together."""
+def offers(found: Sequence[Offer], letters: Sequence[str], most: int | None = None) -> Iterator[str]:
+    """Write what brokers list of themselves in different ways; what differs alike, together, up to `most` names."""
     alike: dict[tuple[str, tuple[str, ...]], list[str]] = {}
     for each in found:
         alike.setdefault((each.what, each.values), []).append(each.name)
     for (what, values), names in alike.items():
         told = ", ".join(f"{letter} {value}" for letter, value in zip(letters, values, strict=True))
-        yield f"{what}: {', '.join(names)}: {told}"
+        more = "" if most is None or len(names) <= most else f" and {len(names) - most} more"
+        yield f"{what}: {', '.join(names[:most])}{more}: {told}"
 
 
 def _print_case(console: Console, found: Comparison, case: ComparedCase) -> None:
