@@ -42,7 +42,7 @@ BY_RULE: Final[Mapping[str, tuple[str, set[str]]]] = {
 """Rules in which something else is said: the reason, and in which requests or answers, and in which fields of them."""
 
 VERSIONS: Final = {
-    # They are for brokers that are to be told apart, and for share groups.
+    # The newest of Kafka 4.4: with the cluster and node that a client means to reach, and with messages of errors.
     "ApiVersions max_version",
     "DeleteGroups max_version",
 }
