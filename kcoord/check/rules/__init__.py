@@ -11,6 +11,7 @@ SUBJECTS: Final = (
     "tagged_fields",
     "joining",
     "refused_joins",
+    "refusals",
     "initial_delay",
     "rebalancing",
     "choices",
