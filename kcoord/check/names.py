@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Final
 from uuid import UUID, uuid4
 
+from kcoord.check.limits import NONE, Limits
 from kcoord.check.outcome import NotApplicable
 
 SHARED = {"t": 3, "u": 3, "wide": 1000}
@@ -30,6 +31,8 @@ class Names:
     topics: list[str] = field(default_factory=list)
     initial_delay: float = INITIAL_DELAY
     begun: set[str] = field(default_factory=set)
+    limits: Limits = NONE
+    """What the broker's settings forbid, in a rule that does not name them."""
 
     @property
     def t(self) -> str:

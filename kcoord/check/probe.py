@@ -133,6 +133,7 @@ class Call:
     response_class: type[Message]
     version: int
     response: Any = None
+    request: Any = None
 
     @property
     def name(self) -> str:
@@ -195,7 +196,7 @@ class Client:
             name = cls.__name__.removesuffix("Request")
             raise NotApplicable(f"{name} {version} is not advertised, only {versions.lowest} to {versions.highest}")
         number = next(self.ids) if correlation_id is None else correlation_id
-        call = Call(self, number, cls, cls.RESPONSE, version)
+        call = Call(self, number, cls, cls.RESPONSE, version, request=request)
         self.waiting.append(call)
         await self.send_bytes(request_frame(number, self.client_id, request, version))
         return call
@@ -205,7 +206,10 @@ class Client:
         return await (await self.send(request, version)).answer()
 
     async def read_until(self, call: Call) -> None:
-        """Read answers, in order, until `call` has its own; Closed when the connection ends before that."""
+        """Read answers, in order, until `call` has its own; Closed when the connection ends before that.
+
+        Raises NotApplicable for one that a setting explains which the rule does not count on.
+        """
         while call.response is None:
             frame = await self.read_frame()
             if not self.waiting:
@@ -219,6 +223,8 @@ class Client:
             self.heard.answered.add(first.request_class.API_KEY)
             if number != first.correlation_id:
                 fail(f"an answer has correlation id {number}; the next request in line had {first.correlation_id}")
+            if why := self.names.limits.why_refused(first.request, first.response):
+                raise NotApplicable(why)
 
     async def read_frame(self) -> bytes:
         """Read one frame, without its size; Closed at the end."""

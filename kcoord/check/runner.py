@@ -291,7 +291,7 @@ class _Round:
                 transcript=transcript,
             )
 
-        names = self.target.names()
+        names = self.target.names(rule.settings)
         self.progress.running[label] = trio.current_time()
         for each in self.progress.running:
             self.beside[each] = max(self.beside.get(each, 0), len(self.progress.running) - 1)

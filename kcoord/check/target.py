@@ -11,6 +11,7 @@ from typing import Any, Final
 
 import trio
 
+from kcoord.check.limits import Limits
 from kcoord.check.member import Member
 from kcoord.check.names import INITIAL_DELAY, SHARED, Names
 from kcoord.check.outcome import CannotRun, NotApplicable
@@ -88,9 +89,10 @@ class Target:
         """What the names of this run begin with."""
         return f"{PREFIX}-{self.run_id}-"
 
-    def names(self) -> Names:
-        """Return the names for one run of one rule."""
-        return Names(self.prefix, self.shared, self.lacking, initial_delay=self.initial_delay)
+    def names(self, rule_settings: Iterable[str] = ()) -> Names:
+        """Return the names for one run of one rule, which counts on these settings."""
+        limits = Limits.of(self.settings or {}, rule_settings)
+        return Names(self.prefix, self.shared, self.lacking, initial_delay=self.initial_delay, limits=limits)
 
     @property
     def initial_delay(self) -> float:
