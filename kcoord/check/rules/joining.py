@@ -229,7 +229,7 @@ async def c25(world: World) -> None:
 )
 async def c26(world: World) -> None:
     client, group = await world.client(), world.group()
-    await (await client.join(group)).answer()
+    assert (await (await client.join(group)).answer()).error_code == ErrorCode.MEMBER_ID_REQUIRED
     await trio.sleep(WRITTEN)
     version = client.newest(ListGroupsRequest, 5)
     listed = (await client.list(version=version))[group]
