@@ -154,6 +154,7 @@ async def j33b(world: World) -> None:
     says="Metadata may have 4096 characters; a partition that has more is refused, and the others are committed.",
     source=f"{HANDLED}: offset.metadata.max.bytes",
     versions="2-9",
+    settings={"offset.metadata.max.bytes": 4_096},
 )
 async def j21(world: World) -> None:
     client, group, t = await world.client(), world.group(), world.t
@@ -183,6 +184,7 @@ async def j21b(world: World) -> None:
     says="The characters of metadata are counted as Java counts them: neither bytes nor code points, but UTF-16.",
     source="Apache Kafka OffsetMetadataManager.isMetadataInvalid: String.length",
     versions="2-9",
+    settings={"offset.metadata.max.bytes": 4_096},
 )
 async def j22(world: World) -> None:
     client, group, t = await world.client(), world.group(), world.t

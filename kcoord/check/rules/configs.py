@@ -67,9 +67,10 @@ OF_A_BROKER: Final = f"KIP-226; {DESCRIBED}, createBrokerConfigEntry"
 
 
 async def told(client: Client, kind: int, name: str, *keys: str, **what: Any) -> dict[str, Any]:
-    """Describe a resource that is there; return its settings by their names."""
+    """Describe a resource that is there; return its settings by their names. Its message: refusals-6."""
     found = await describe(client, kind, name, *keys, **what)
-    assert (found.error_code, found.error_message) == (0, "")
+    assert ErrorCode(found.error_code) is ErrorCode.NONE
+    assert not found.error_message
     return {each.name: each for each in found.configs}
 
 

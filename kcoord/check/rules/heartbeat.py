@@ -298,6 +298,7 @@ async def h16(world: World) -> None:
     says="A commit that is refused because its metadata is too long keeps the session alive, too.",
     source="Apache Kafka OffsetMetadataManager.commitOffset: the session is renewed before partitions are looked at",
     versions="2-10",
+    settings={"offset.metadata.max.bytes": 4_096},
     cost=12.2,
 )
 async def h16b(world: World) -> None:

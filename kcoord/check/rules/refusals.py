@@ -4,7 +4,7 @@ from typing import Final
 
 from kcoord.check.probe import Client
 from kcoord.check.rule import rule
-from kcoord.check.topics import NO_ID, created
+from kcoord.check.topics import NO_ID, TOPIC, created, describe
 from kcoord.check.world import World
 from wire.errors import ErrorCode
 from wire.messages import (
@@ -14,6 +14,9 @@ from wire.messages import (
     CreateTopicsRequest,
     DeleteTopicsRequest,
     DeleteTopicState,
+    IncrementalAlterableConfig,
+    IncrementalAlterConfigsRequest,
+    IncrementalAlterConfigsResource,
     JoinGroupRequest,
 )
 
@@ -121,3 +124,37 @@ async def refusals_5(world: World, version: int) -> None:
     (one,) = (await client.call(request, version)).results
     assert ErrorCode(one.error_code) is ErrorCode.INVALID_PARTITIONS
     assert one.error_message
+
+
+@rule(
+    id="refusals-6",
+    api="DescribeConfigs",
+    says="The message of a resource that is told of is empty, and not null.",
+    source="KIP-133; Apache Kafka ConfigHelper.describeConfigs",
+    versions="1-4",
+    each={"version": range(1, 5)},
+)
+async def refusals_6(world: World, version: int) -> None:
+    client = await world.client()
+    found = await describe(client, TOPIC, await created(client), version=version)
+    assert ErrorCode(found.error_code) is ErrorCode.NONE
+    assert found.error_message == ""
+
+
+@rule(
+    id="refusals-7",
+    api="IncrementalAlterConfigs",
+    says="It is told with a message why the settings of a resource are not changed, and without one that they are.",
+    source="KIP-339; Apache Kafka ConfigurationControlManager.incrementalAlterConfigs",
+    versions="0-1",
+    each={"version": range(2)},
+)
+async def refusals_7(world: World, version: int) -> None:
+    client = await world.client()
+    name = await created(client)
+    for value, code in (("5", ErrorCode.NONE), ("never", ErrorCode.INVALID_CONFIG)):
+        change = IncrementalAlterableConfig(name="retention.ms", config_operation=0, value=value)
+        resource = IncrementalAlterConfigsResource(resource_type=TOPIC, resource_name=name, configs=[change])
+        (one,) = (await client.call(IncrementalAlterConfigsRequest(resources=[resource]), version)).responses
+        assert ErrorCode(one.error_code) is code
+        assert bool(one.error_message) == (code is not ErrorCode.NONE)

@@ -56,6 +56,7 @@ async def c8(world: World) -> None:
     says="A session timeout below the broker's minimum is refused, and makes no group.",
     source=f"{JOINED}; group.min.session.timeout.ms",
     versions="0-9",
+    settings={"group.min.session.timeout.ms": 6_000},
     cost=0.4,
 )
 async def c9(world: World) -> None:
@@ -74,6 +75,7 @@ async def c9(world: World) -> None:
     says="A session timeout above the broker's maximum is refused, and makes no group.",
     source=f"{JOINED}; group.max.session.timeout.ms",
     versions="0-9",
+    settings={"group.max.session.timeout.ms": 1_800_000},
     cost=0.4,
 )
 async def c10(world: World) -> None:
@@ -92,6 +94,7 @@ async def c10(world: World) -> None:
     says="A session timeout may be as short as the broker's minimum and as long as its maximum.",
     source=f"{JOINED}: the bounds are inclusive",
     versions="4-9",
+    settings={"group.min.session.timeout.ms": 6_000, "group.max.session.timeout.ms": 1_800_000},
     also="C10b",
 )
 async def c9b(world: World) -> None:
@@ -120,6 +123,7 @@ async def c11(world: World) -> None:
     says="The session timeout is checked before the group is looked up.",
     source=JOINED,
     versions="0-9",
+    settings={"group.min.session.timeout.ms": 6_000},
     cost=0.4,
 )
 async def c12(world: World) -> None:
@@ -260,6 +264,7 @@ async def c20(world: World) -> None:
     says="The session timeout is checked before protocol type and member id.",
     source=JOINED,
     versions="0-9",
+    settings={"group.max.session.timeout.ms": 1_800_000},
     cost=3.1,
 )
 async def c21(world: World) -> None:

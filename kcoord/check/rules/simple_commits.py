@@ -279,6 +279,7 @@ async def simple_commits_4(world: World) -> None:
     says="A group is there from its first commit on: to ask for its offsets does not make it.",
     source=f"{FOUND}; OffsetMetadataManager.fetchOffsets",
     versions="2-9",
+    settings={"offset.metadata.max.bytes": 4_096},
 )
 async def simple_commits_5(world: World) -> None:
     client, group = await world.client(), world.group()
