@@ -168,6 +168,7 @@ async def f14b(world: World) -> None:
         {"old": 6_000, "new": 10_000, "synced": False},
         {"old": 6_000, "new": 10_000, "synced": True},
     ),
+    since="3.3",
     until="3.9",
 )
 async def joining_9(world: World, old: int, new: int, synced: bool) -> None:
@@ -215,6 +216,7 @@ async def h22(world: World) -> None:
     source=f"KIP-394; {COORDINATOR}.removePendingMemberAndUpdateGroup: only a join phase is looked at",
     versions="3-5",
     cost=3.1,
+    since="3.0",
     until="3.9",
 )
 async def i9b(world: World) -> None:

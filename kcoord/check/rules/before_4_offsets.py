@@ -131,6 +131,7 @@ async def j31(world: World) -> None:
     says="What is refused is named before what is committed: topics with something refused, and within them what was.",
     source="Apache Kafka OffsetCommitResponse.Builder",
     versions="2-9",
+    since="3.5",
     until="3.9",
 )
 async def commit_answers_1(world: World) -> None:
@@ -165,6 +166,7 @@ async def commit_answers_1(world: World) -> None:
     says="A topic that is listed twice has one entry in the answer, also if something of it is refused.",
     source=f"{ADAPTED}.commitOffsets; Apache Kafka OffsetCommitResponse.Builder",
     versions="2-9",
+    since="3.5",
     until="3.9",
     also="commit-answers-5-3.9",
 )
@@ -269,6 +271,7 @@ async def l10(world: World) -> None:
     says="A topic that is named twice is answered once, and so is a partition; what is unknown comes first.",
     source=f"{ADAPTED}.deleteOffsets",
     versions="0",
+    since="3.5",
     until="3.9",
     also="L11b-3.9",
 )
