@@ -78,6 +78,7 @@ def fuzz(profile: Profile, count: int, seed: int, wanted: argparse.Namespace) ->
             f"{campaign.candidates} differed; of {campaign.tried}, played again, {campaign.unconfirmed} did not again"
         )
         for sort, played in campaign.alike().items():
+            print(f"\nmaking small: {sort}", flush=True)
             small = shrunk(campaign, played[0], wanted.shrink) if wanted.shrink else played[0]
             number = next(number for number, one in campaign.confirmed.items() if one is played[0])
             print(f"\nDIFFERENCE in {len(played)} of {count} sequences, first in number {number}: {sort}")

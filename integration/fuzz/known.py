@@ -12,6 +12,7 @@ from wire.messages import JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest
 
 SENT_AGAIN = "a JoinGroup or SyncGroup that is held and sent again is answered, where Kafka leaves it without an answer"
 LEFT = "a held SyncGroup of a member that leaves is answered, where Kafka leaves it without an answer"
+BEHIND = "what waits behind a request that only kcoord answers is carried out by kcoord alone"
 LEADER = "who leads after the leader is gone is left to the order of a hash map in Kafka"
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import trio
 
 from integration.fuzz.actors import GROUP, SECOND_GROUP, UNKNOWN_GROUP, Actors, Client, Stage
-from integration.fuzz.known import Asking, never_answered, other_choice
+from integration.fuzz.known import BEHIND, Asking, never_answered, other_choice
 from integration.fuzz.masking import Names, shown
 from integration.fuzz.operations import Busy, Kind, Operation, Sequence, Timing
 from integration.fuzz.requests import MAKERS, NEXT, SHORT_MS, Asked, Wish
@@ -21,12 +21,16 @@ from integration.fuzz.tally import Tally
 from wire import messages as m
 
 VARYING = re.compile(r"<[^>]*>|[0-9]+|b'[^']*'")
+CHOICE = "leader"
+"""Why a play is cut that may go on when it is begun again."""
 OPERATOR = ("operator", 0)
 HOLDING = (Kind.JOIN, Kind.SYNC)
 OPERATORS = {Kind.FETCH, Kind.DESCRIBE, Kind.LIST, Kind.OFFSET_DELETE, Kind.DELETE_GROUPS, Kind.FIND}
 """What is always asked on the operator's connection."""
 READING = (m.DescribeGroupsRequest, m.ListGroupsRequest, m.OffsetFetchRequest)
 """What Kafka answers out of what is written, which a group is a moment after a member id was handed out."""
+ANSWERED = 30.0
+"""Seconds in which every request must be answered that brokers have no reason to hold."""
 BURST, SHORT_BURST = 7, 5
 """Requests between two waits in a sequence in which timers fire; the second if new groups wait for more members."""
 
@@ -55,10 +59,6 @@ class Difference:
         """What it has in common with others of its kind: everything but ids, versions and numbers."""
         return "; ".join(VARYING.sub("", text) for text in (self.what.split()[0], self.first, self.second))
 
-    def same_as(self, other: Difference | None) -> bool:
-        """Whether another play showed the same."""
-        return other is not None and (self.what, self.first, self.second) == (other.what, other.first, other.second)
-
 
 class Parted(Exception):
     """The brokers differ."""
@@ -69,7 +69,7 @@ class Parted(Exception):
 
 
 class Cut(Exception):
-    """The play cannot go on: the brokers may have gone different ways, or time ran away."""
+    """The play cannot go on: the brokers went different ways, and were free to."""
 
 
 @dataclass
@@ -79,7 +79,14 @@ class Played:
     sequence: Sequence
     difference: Difference | None = None
     cut: str = ""
-    transcript: list[str] = field(default_factory=list)
+    begun: int = 0
+    """How many of its operations were begun."""
+    transcript: list[tuple[str, Any]] = field(default_factory=list)
+    """What was done, line by line: a text, and a message that belongs to it or None."""
+
+    def note(self, text: str, message: Any = None) -> None:
+        """Add a line to the transcript."""
+        self.transcript.append((text, message))
 
 
 @dataclass(eq=False)
@@ -122,11 +129,12 @@ class Play:
     async def run(self) -> None:
         """Do it all. Raises Parted, Cut."""
         for number, operation in enumerate(self.sequence.operations):
-            self.played.transcript.append(f"# {number}: {operation}")
+            self.played.note(f"# {number}: {operation}")
+            self.played.begun += 1
             self.tally.operations[operation.kind.name] += 1
             self.tally.twists.update(twist.name for twist in operation.twists)
             await self.do(operation)
-        self.played.transcript.append("# the end")
+        self.played.note("# the end")
         await self.close()
 
     # --- operations ---
@@ -141,7 +149,8 @@ class Play:
         elif operation.kind is Kind.ADVANCE:
             await self.advance(client)
         elif operation.kind is Kind.DROP:
-            self.renew(client, drop=True)
+            if not self.has_pipelined(client):
+                self.renew(client, drop=True)
         else:
             await self.perform(operation, client)
 
@@ -176,6 +185,8 @@ class Play:
                 # Behind two held requests two could come free at once, and who is first is left to the brokers.
                 if any(self.behind(pair) for pair in self.waiting if pair.line != line):
                     return
+            elif self.has_pipelined(client):
+                return
             else:
                 self.renew(client, drop=operation.busy is Busy.REPLACE)
                 line = self.line(client)
@@ -189,6 +200,10 @@ class Play:
     def is_busy(self, client: Client) -> bool:
         """Whether it waits for an answer on its connection."""
         return any(pair.line == self.line(client) for pair in self.waiting)
+
+    def has_pipelined(self, client: Client) -> bool:
+        """Whether requests wait behind a held one on its connection: see `known.BEHIND`."""
+        return any(self.behind(pair) for pair in self.waiting if pair.line == self.line(client))
 
     def behind(self, pair: Pair) -> bool:
         """Whether a request waits behind another one on its connection."""
@@ -215,13 +230,13 @@ class Play:
             await self.wait()
         if isinstance(asked.request, READING):
             await trio.sleep_until(self.joined_at + self.pace.written + self.slowness)
+        while not self.schedule.is_clear(trio.current_time()):
+            await self.wait()
         start = trio.current_time()
-        if not self.schedule.is_clear(start):
-            raise Cut("late")
         self.step += 1
         self.burst += 1
         client_id = f"{'op' if client is None else f'a{client.number}'}-{self.step}"
-        self.played.transcript.append(f"{self.step:3} {client_id} v{asked.version} {shown(asked.request)}")
+        self.played.note(f"{self.step:3} {client_id} v{asked.version} ", asked.request)
         one, two = [await side.send(line, asked.request, asked.version, client_id) for side in self.sides]
         pair = Pair(self.step, client, line, asked, (one, two))
         for other in self.waiting:
@@ -239,7 +254,7 @@ class Play:
         now = trio.current_time()
         gap = self.schedule.next_gap(now)
         if gap > now:
-            self.played.transcript.append(f"    ... {gap - now:.1f} s ...")
+            self.played.note(f"    ... {gap - now:.1f} s ...")
             await trio.sleep_until(gap)
             await self.settle(None)
 
@@ -264,7 +279,10 @@ class Play:
             if now - last >= quiet:
                 if halves:
                     self.excuse(halves, now - last)
-                if not any(pair in self.waiting for pair in halves):
+                if newest in held and not self.may_be_held(newest):
+                    if now - start > ANSWERED:
+                        self.part(newest, "(nothing)", "(nothing)")
+                elif not any(pair in self.waiting for pair in halves):
                     break
             step = quiet if now - last < quiet else quiet / 2
             with trio.move_on_after(step):
@@ -276,6 +294,10 @@ class Play:
         if newest is not None and newest in self.waiting:
             self.tally.held[newest.name] += 1
 
+    def may_be_held(self, pair: Pair) -> bool:
+        """Whether a request may have no answer for as long as nothing else is asked."""
+        return isinstance(pair.asked.request, (m.JoinGroupRequest, m.SyncGroupRequest)) or self.behind(pair)
+
     def excuse(self, halves: list[Pair], quiet: float) -> None:
         """Take what only one broker answers, if that is known, or else lose patience with the other one."""
         for pair in halves:
@@ -284,7 +306,10 @@ class Play:
             answers = [side.masked(sent) for side, sent in zip(self.sides, pair.sent, strict=True)]
             if not pair.sent[0].done and (reason := never_answered(Asking(pair.asked, pair.later), answers[1])):
                 self.tally.known[reason] += 1
-                self.played.transcript.append(f"    known of {pair.step}: {reason}")
+                self.played.note(f"    known of {pair.step}: {reason}")
+                if any(other.line == pair.line and other is not pair for other in self.waiting):
+                    self.tally.known[BEHIND] += 1
+                    raise Cut("behind")
                 self.drop(pair.line)
             elif quiet > self.pace.patience:
                 texts = [
@@ -302,9 +327,9 @@ class Play:
         if first != second:
             if reason := other_choice(first, second, set(self.actors.leaders.values())):
                 self.tally.known[reason] += 1
-                raise Cut("leader")
+                raise Cut(CHOICE)
             self.part(pair, shown(first), shown(second))
-        self.played.transcript.append(f"    both answer {pair.step}: {shown(first)}")
+        self.played.note(f"    both answer {pair.step}: ", first)
         if isinstance(first, str):
             self.drop(pair.line)
             return
@@ -315,7 +340,7 @@ class Play:
 
     def part(self, pair: Pair, first: str, second: str) -> None:
         for side, text in zip(self.sides, (first, second), strict=True):
-            self.played.transcript.append(f"    {side.broker.name} answers {pair.step}: {text}")
+            self.played.note(f"    {side.broker.name} answers {pair.step}: {text}")
         raise Parted(Difference(pair.step, f"{pair.name} {pair.asked.version}", first, second))
 
     # --- the end ---
@@ -381,4 +406,5 @@ def groups(prefix: str) -> dict[str, str]:
 def texts(played: Played) -> Iterator[str]:
     """Write a play for people."""
     yield from played.sequence.lines()
-    yield from played.transcript
+    for text, message in played.transcript:
+        yield text if message is None else text + shown(message)

@@ -122,7 +122,7 @@ def operations(draw: st.DrawFn, kinds: list[Kind]) -> Operation:
     # A JoinGroup and a LeaveGroup are unusual in themselves: ADVANCE makes the usual ones.
     if draw(st.integers(0, 5)) > (2 if kind in {Kind.JOIN, Kind.SYNC, Kind.COMMIT, Kind.FETCH} else 3):
         twists = (draw(st.sampled_from(TWISTS[kind])),)
-        if draw(st.integers(0, 4)) == 4:
+        if draw(st.integers(0, 2)) == 2:
             twists += (draw(st.sampled_from(TWISTS[kind])),)
     busy = draw(st.sampled_from(NEW_CONNECTION))
     age = draw(st.sampled_from(AGES))
