@@ -112,12 +112,16 @@ def _to_compare(ours: Sequence[Exchange], theirs: Sequence[Exchange]) -> Iterato
     """Pair the exchanges of one question whose answers are to be the same.
 
     If the answers are the same ones in the same order, there are none. Otherwise, who asked more than twice waited for
-    the last answer, and what came before depended on time. So it did if one was asked more often.
+    the last answer, and what came before depended on time; so it did if one was asked more often. Or who asked was
+    stopped at some time: then those of one are the first ones of the other.
     """
     ours, theirs = _without_the_end(ours), _without_the_end(theirs)
-    if _in_a_row(ours) == _in_a_row(theirs):
+    mine, others = _in_a_row(ours), _in_a_row(theirs)
+    shorter = min(len(mine), len(others))
+    often = max(len(ours), len(theirs)) > _TWICE
+    if mine == others or (often and mine[:shorter] == others[:shorter]):
         return
-    if len(ours) == len(theirs) <= _TWICE:
+    if not often and len(ours) == len(theirs):
         yield from zip(ours, theirs, strict=True)
     else:
         yield ours[-1], theirs[-1]

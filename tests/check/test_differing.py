@@ -95,6 +95,10 @@ def beats(*errors, connection=1):
 def test_how_often_something_is_asked_does_not_count():
     assert told(beats(0, 0, 0, 27), beats(0, 27, 27)) == []
     assert told(beats(0, 27, 25), beats(0, 25)) == []
+    assert told(beats(0, 0, 27), beats(0, 0)) == told(beats(0), beats(0, 27, 25)) == []
+    assert told(beats(0), beats(27, 27)) == [
+        ("#1 Heartbeat 4 response, error_code", "0 NONE", "27 REBALANCE_IN_PROGRESS")
+    ]
     assert told(beats(0, 0, 27), beats(0, 0, 25)) == [
         ("#1 Heartbeat 4 response, error_code", "27 REBALANCE_IN_PROGRESS", "25 UNKNOWN_MEMBER_ID")
     ]

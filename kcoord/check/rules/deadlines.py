@@ -56,6 +56,7 @@ async def d21(world: World) -> None:
     source=f"{COMPLETED}; {ELECTED}",
     versions="1-9",
     cost=8.1,
+    varies="which of those who stay leads next, as Kafka's order is that of a hash map",
 )
 async def d22(world: World) -> None:
     leader, follower = await world.stable2(world.group(), rebalance=4_000)
