@@ -75,8 +75,7 @@ def test_every_block_is_of_a_kind_that_is_run():
 
 def program(client: str, address: str) -> str:
     """The README's program with that client, for a server at that address."""
-    (found,) = (block for block in blocks("python") if client in block)
-    assert "127.0.0.1:9092" in found
+    (found,) = (block for block in blocks("python") if client in block and "127.0.0.1:9092" in block)
     return found.replace("127.0.0.1:9092", address)
 
 
@@ -182,3 +181,17 @@ def test_other_commands(command, tmp_path, environment_of_the_first_command):
     assert result.returncode == 0, result.stdout
     if "kcoord dump" in command:
         assert result.stdout.strip() in {block.strip() for block in blocks("text")}
+
+
+@pytest.mark.parametrize("block", [block for block in blocks("python") if "kcoord" in block], ids=lambda _: "fixture")
+def test_the_fixture(block, tmp_path):
+    """Modules of tests are run by pytest, programs by themselves."""
+    (tmp_path / "test_it.py").write_text(block)
+    tests = ["-m", "pytest", "-q", "-p", "kcoord.testing.pytest_plugin", "-p", "no:cacheprovider"]
+    command = [sys.executable, *(tests if "def test_" in block else ["-W", "error"]), "test_it.py"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=environment(), capture_output=True, text=True, check=False, timeout=PATIENCE
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    if "def test_" in block:
+        assert "1 passed" in done.stdout
