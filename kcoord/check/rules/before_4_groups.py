@@ -55,6 +55,7 @@ It is the first in the order of a Scala HashMap, which depends on the names alon
     versions="0-9",
     cost=12.1,
     each=TIES,
+    since="2.8",
     until="3.9",
 )
 async def d36(world: World, one: str, other: str, winner: str) -> None:
@@ -91,6 +92,7 @@ async def d36b(world: World, one: str, other: str, winner: str) -> None:
     source=f"{METADATA}.computeSubscribedTopics, ClassicGroup.computeSubscribedTopics: they catch other exceptions",
     versions="0-9",
     cost=8.1,
+    since="2.8",
     until="4.3",
 )
 async def d34b(world: World) -> None:
@@ -135,6 +137,7 @@ async def e5(world: World) -> None:
     versions="5-9",
     cost=9.1,
     settings=DELAY,
+    since="2.8",
     until="3.9",
 )
 async def f14b(world: World) -> None:
@@ -275,6 +278,7 @@ async def m9b(world: World) -> None:
     source="KIP-430; Apache Kafka KafkaApis.handleDescribeGroupsRequest, AclEntry.supportedOperations",
     versions="3-5",
     cost=3.1,
+    since="2.8",
     until="3.9",
 )
 async def admin_12b(world: World) -> None:

@@ -52,6 +52,7 @@ async def k6(world: World) -> None:
     says="A group that is named twice is answered twice.",
     source=f"KIP-709; {HANDLED}",
     versions="8-10",
+    since="3.5",
 )
 async def k7(world: World) -> None:
     client, group = await world.client(), world.group()
