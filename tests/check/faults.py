@@ -71,9 +71,9 @@ class Fault:
 
 
 def changes_of(message: Message, version: int, api: str) -> list[tuple[Path, str]]:
-    """What can be changed in an answer: (where, how), errors first."""
-    found = list(_changes(message, version, api, ()))
-    return sorted(found, key=lambda one: one[0][-1] != "error_code")
+    """What can be changed in an answer: (where, how), errors first. That clients are throttled concerns few rules."""
+    last = {"error_code": 0, "throttle_time_ms": 2}
+    return sorted(_changes(message, version, api, ()), key=lambda one: last.get(one[0][-1], 1))
 
 
 def _changes(struct: Struct, version: int, api: str, path: Path):
