@@ -101,8 +101,6 @@ def check_commit(step: Step, group: Group | None, context: Context, request: Off
         return ErrorCode.GROUP_ID_NOT_FOUND if known else ErrorCode.ILLEGAL_GENERATION
     if generation < 0 and group.state is GroupState.EMPTY:
         return ErrorCode.NONE
-    if generation < 0 and not member_id and request.group_instance_id is None:
-        return ErrorCode.UNKNOWN_MEMBER_ID
     error = group.check_member(member_id, request.group_instance_id)
     if error is not ErrorCode.NONE:
         step.fenced(group, member_id, request.group_instance_id, "OffsetCommit", error)

@@ -1,6 +1,6 @@
 """How long committed offsets, and groups without members, are kept (KIP-211, `OffsetExpirationConditionImpl`)."""
 
-from kcoord.core.group import CONSUMER_PROTOCOL_TYPE, Group
+from kcoord.core.group import Group
 from kcoord.core.listing import remove_group
 from kcoord.core.notes import OffsetsExpired
 from kcoord.core.offsets import NO_EXPIRY
@@ -57,10 +57,6 @@ def expiry_base(group: Group, value: OffsetCommitValue) -> int | None:
     if group.state is GroupState.EMPTY:
         since = group.state_timestamp
         return value.commit_timestamp if since == UNKNOWN_TIMESTAMP else since
-    if (
-        group.state is GroupState.STABLE
-        and group.protocol_type == CONSUMER_PROTOCOL_TYPE
-        and group.subscribed_topics is not None
-    ):
+    if group.state is GroupState.STABLE and group.subscribed_topics is not None:
         return value.commit_timestamp
     return None

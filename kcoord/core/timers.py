@@ -48,11 +48,6 @@ class Timers(Generic[K]):
         """Forget `name`; unknown names are no error."""
         self._deadlines.pop(name, None)
 
-    def clear(self) -> None:
-        """Forget every name."""
-        self._deadlines.clear()
-        self._heap.clear()
-
     def deadline(self, name: K) -> float | None:
         """Return the deadline of `name` in seconds, or None."""
         known = self._deadlines.get(name)

@@ -29,6 +29,8 @@ NO_IMPORT = "cannot be imported"
 """What stands there where the module could not even be imported, or a test not be collected."""
 SURVIVED = 0
 CAUGHT = 1
+SLOW_S = 0.3
+"""Seconds from which on a test comes after all others."""
 PATIENCE_S = 30
 """Seconds beyond twenty times what its tests take, after which a mutant that does nothing any more is ended."""
 MEMORY = 2 << 30
@@ -122,8 +124,8 @@ class Judge:
         """The tests in the order to run them, of each suite as many as there is time for.
 
         First what caught another mutant of the function, then tests/core, the quickest of all, where those that run
-        little else know best; of the others, those that run the same lines one after another. A mutant that survives
-        these would seldom be caught by the rest.
+        little else know best; of the others, those that run the same lines one after another; at last what is slow. A
+        mutant that survives these would seldom be caught by the rest.
         """
         before = self._caught_before[mutant.file, mutant.function]
         selection = self._selection
@@ -131,7 +133,8 @@ class Judge:
         def place(test: str) -> tuple[float, ...]:
             suite = suite_of(test)
             turn = 0 if suite == "core" else selection.turns[test]
-            return -before[test], list(TESTS).index(suite), turn, selection.lengths[test], selection.seconds[test]
+            slow = selection.seconds[test] > SLOW_S
+            return slow, -before[test], list(TESTS).index(suite), turn, selection.lengths[test], selection.seconds[test]
 
         spent = dict.fromkeys(TESTS, 0.0)
         chosen = []
@@ -175,7 +178,7 @@ class Judge:
         limit_memory()
         for item, following in zip(items, [*items[1:], None], strict=True):
             used = time.process_time()
-            limit_processor(used + 2 + 20 * self._selection.seconds[item.nodeid])
+            limit_processor(used + 1 + 10 * self._selection.seconds[item.nodeid])
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if failures.names:
                 self._note(os.getpid()).write_text(failures.names[0])

@@ -15,7 +15,7 @@ from .applying import replace_functions
 
 OPTIONS = (
     "-q", "--no-header", "--disable-plugin-autoload", "-p", "pytest_trio.plugin", "-p", "pytest_timeout",
-    "-p", "no:cacheprovider", "--capture=no", "--tb=no",
+    "-p", "no:cacheprovider", "--capture=no", "--tb=native", "-o", "faulthandler_timeout=0",
 )  # fmt: skip
 TESTS = {
     "core": ("tests/core",),
@@ -32,6 +32,8 @@ TESTS = {
     ),
 }
 """Tests that run in this process and ask no real clock, so that a mutant alone makes them fail."""
+GIVEN = "_hypothesis_internal_use_settings"
+"""Where Hypothesis keeps the settings of a function that has @given."""
 
 
 @dataclass
@@ -58,12 +60,18 @@ def suite_of(test: str) -> str:
 
 
 def steady(items: Sequence[pytest.Item]) -> None:
-    """Let tests that draw at random draw the same each time, and not look for the smallest case that fails."""
+    """Let tests that draw at random draw the same each time, keep nothing, and not look for the smallest failure."""
     from hypothesis import Phase, settings  # pytest wants to import it first
+
+    def the_same(known: settings) -> settings:
+        return settings(known, derandomize=True, database=None, phases=[Phase.explicit, Phase.generate])
 
     for cls in {parent.obj for item in items if (parent := item.getparent(pytest.Class)) is not None}:
         if isinstance(known := getattr(cls, "settings", None), settings):
-            cls.settings = settings(known, derandomize=True, database=None, phases=[Phase.explicit, Phase.generate])
+            cls.settings = the_same(known)
+    for function in {item.obj for item in items if isinstance(item, pytest.Function)}:
+        if (known := getattr(function, GIVEN, None)) is not None:
+            setattr(function, GIVEN, the_same(known))
 
 
 def select(items: Sequence[pytest.Item], files: Sequence[str], scratch: Path) -> Selection:

@@ -77,13 +77,6 @@ def test_the_next_deadline_skips_what_is_no_longer_wanted():
     assert timers.next_deadline() == 2.0
 
 
-def test_clear_forgets_everything():
-    timers = Timers()
-    timers.set("a", 1.0)
-    timers.clear()
-    assert (len(timers), timers.next_deadline(), timers.pop_due(9.0)) == (0, None, None)
-
-
 def test_a_session_that_is_extended_a_thousand_times_takes_one_place():
     timers = Timers()
     for beat in range(1000):
