@@ -230,7 +230,7 @@ async def g11(world: World) -> None:
 @rule(
     id="G12",
     api="SyncGroup",
-    says="A member that the leader leaves out gets an empty assignment.",
+    says="A member that the leader leaves out gets an empty assignment, though it had one in the generation before.",
     source=f"{HANDLED}: membersWithMissingAssignment",
     versions="0-5",
     cost=6.1,
@@ -240,6 +240,13 @@ async def g12(world: World) -> None:
     waiting = await follower.sync()
     await given(await leader.sync({leader.id: b"everything"}), b"everything")
     await given(waiting, b"")
+    for member in (leader, follower):
+        await member.start_join()
+    for member in (leader, follower):
+        await member.finish_join()
+    waiting = await follower.sync()
+    await given(await leader.sync({follower.id: b"everything"}), b"")
+    await given(waiting, b"everything")
 
 
 @rule(
