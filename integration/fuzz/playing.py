@@ -13,7 +13,7 @@ import trio
 from integration.fuzz.actors import GROUP, SECOND_GROUP, UNKNOWN_GROUP, Actors, Client, Stage
 from integration.fuzz.known import BEHIND, Asking, never_answered, other_choice
 from integration.fuzz.masking import Names, shown
-from integration.fuzz.operations import Busy, Kind, Operation, Sequence, Timing
+from integration.fuzz.operations import Busy, Kind, Operation, Sequence, Timing, Twist
 from integration.fuzz.requests import MAKERS, NEXT, SHORT_MS, Asked, Wish
 from integration.fuzz.schedule import Schedule
 from integration.fuzz.side import Broker, Sent, Side
@@ -21,6 +21,14 @@ from integration.fuzz.tally import Tally
 from wire import messages as m
 
 VARYING = re.compile(r"<[^>]*>|[0-9]+|b'[^']*'")
+SUITED = {
+    Kind.SYNC: {Stage.JOINED},
+    Kind.HEARTBEAT: {Stage.JOINED, Stage.SYNCED},
+    Kind.COMMIT: {Stage.JOINED, Stage.SYNCED},
+    Kind.LEAVE: {Stage.JOINED, Stage.SYNCED},
+}
+"""Who asks for what, if it is to be something that is often granted."""
+ASSIGNING = {Twist.NOTHING, Twist.PARTIAL, Twist.EXTRA, Twist.DUPLICATE}
 CHOICE = "leader"
 """Why a play is cut that may go on when it is begun again."""
 OPERATOR = ("operator", 0)
@@ -173,6 +181,7 @@ class Play:
 
     async def perform(self, operation: Operation, client: Client) -> None:
         """Send one request that is as it is."""
+        client = self.suited(operation, client)
         line = self.line(client)
         if operation.kind in OPERATORS:
             line = OPERATOR
@@ -192,6 +201,17 @@ class Play:
                 line = self.line(client)
         wish = Wish(operation, client, self.actors, self.sequence.timing)
         await self.ask(client, line, MAKERS[operation.kind](wish))
+
+    def suited(self, operation: Operation, client: Client) -> Client:
+        """Return who does it: for even numbers the next one, from the one that was drawn on, whose turn it may be."""
+        if operation.number % 2 or operation.kind not in SUITED:
+            return client
+        clients = self.actors.clients
+        others = clients[client.number :] + clients[: client.number]
+        suited = [one for one in others if one.stage in SUITED[operation.kind] and not self.is_busy(one)]
+        if operation.kind is Kind.SYNC and set(operation.twists) & ASSIGNING:
+            suited = [one for one in suited if one.leader == one.id] or suited
+        return suited[0] if suited else client
 
     def line(self, client: Client) -> Any:
         """Return the name of a client's connection."""
