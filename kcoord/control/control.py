@@ -43,13 +43,7 @@ class Control:
         self.clock.resume()
         await self._running.drop_connections("the server was reset")
         await self.groups.delete_all("the server was reset")
-        self.topics.reset()
-        for shard in self._running.broker.shards:
-            await shard.rest()
-        for topic in self._running.broker.catalog:
-            if topic.is_internal:
-                for partition in topic.partitions:
-                    partition.empty()
+        await self.topics.reset()
         self._presence.forget()
         self._happenings.forget()
         self.timeline.forget()

@@ -49,16 +49,18 @@ class TopicsControl:
         for shard in self._broker.shards:
             await shard.rest()
 
-    def reset(self) -> None:
+    async def reset(self) -> None:
         """Delete all topics, create those of the configuration anew, and drop the records of internal ones."""
-        for topic in tuple(self._broker.catalog):
-            if topic.is_internal:
-                for partition in topic.partitions:
-                    partition.empty()
-            else:
-                self._broker.delete_topic(topic, "a test is over")
+        internal = [topic for topic in self._broker.catalog if topic.is_internal]
+        for topic in [topic for topic in self._broker.catalog if not topic.is_internal]:
+            self._broker.delete_topic(topic, "the server was reset")
         for name, partitions in self._broker.config.topics.items():
             self._broker.create_topic(name, partitions, "configured")
+        for shard in self._broker.shards:
+            await shard.rest()
+        for topic in internal:
+            for partition in topic.partitions:
+                partition.empty()
 
     def _topic(self, name: str) -> Topic:
         topic = self._broker.catalog.by_name(name)

@@ -110,6 +110,15 @@ async def test_several_members_over_one_connection_are_there_together(autojump_c
     assert bench.groups.get("g").state == "Empty"
 
 
+async def test_who_left_or_was_put_out_is_forgotten(autojump_clock, bench):
+    first, second = await bench.stable(bench.consumer("a"), bench.consumer("b"))
+    assert bench.control._presence.present() == {"g": frozenset({first.member_id, second.member_id})}
+    await bench.groups.evict("g", "a")
+    assert bench.control._presence.present() == {"g": frozenset({second.member_id})}
+    await bench.groups.delete("g")
+    assert bench.control._presence.present() == {}
+
+
 @pytest.mark.parametrize("wrong", [-1, float("nan"), float("inf"), "1", None, True])
 async def test_moves_that_cannot_be(autojump_clock, bench, wrong):
     before = bench.clock.now()
