@@ -187,13 +187,17 @@ class _Names:
         if each.asked is not None and each.asked.title.startswith(_PAGES) and _is_of_all(each.asked.value):
             asked = replace(each.asked, value={**each.asked.value, "cursor": Mask("<cursor>")})
             return replace(each, asked=asked, answer=replace(each.answer, value={"topics": Mask("<a page of all>")}))
-        value = {
-            name: [one for one in inner if not self._is_of_others(one, _OF_ALL[name])]
-            if name in _OF_ALL and isinstance(inner, list)
-            else inner
-            for name, inner in each.answer.value.items()
-        }
-        return replace(each, answer=replace(each.answer, value=value))
+        return replace(each, answer=replace(each.answer, value=self._without_others(each.answer.value)))
+
+    def _without_others(self, value: Any) -> Any:
+        if isinstance(value, dict):
+            return {
+                name: self._without_others([one for one in inner if not self._is_of_others(one, _OF_ALL[name])])
+                if name in _OF_ALL and isinstance(inner, list)
+                else self._without_others(inner)
+                for name, inner in value.items()
+            }
+        return [self._without_others(one) for one in value] if isinstance(value, list) else value
 
     def _is_of_others(self, one: Any, keys: Iterable[str]) -> bool:
         if not isinstance(one, dict):

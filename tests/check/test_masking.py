@@ -19,6 +19,10 @@ from wire.messages import (
     DescribedGroupMember,
     DescribeGroupsRequest,
     DescribeGroupsResponse,
+    DescribeLogDirsRequest,
+    DescribeLogDirsResponse,
+    DescribeLogDirsResult,
+    DescribeLogDirsTopic,
     DescribeTopicPartitionsRequest,
     DescribeTopicPartitionsResponse,
     DescribeTopicPartitionsResponseTopic,
@@ -151,7 +155,10 @@ def test_groups_and_topics_of_others_are_left_out():
     talk.ask(ListGroupsRequest(), 5, ListGroupsResponse(groups=groups))
     topics = [MetadataResponseTopic(name=each) for each in ("theirs", "mine", None)]
     talk.ask(MetadataRequest(topics=None), 12, MetadataResponse(topics=topics))
-    _, (_, listed), (_, metadata) = values(masked(talk.said()))
+    logs = [DescribeLogDirsTopic(name=each) for each in ("theirs", "mine")]
+    talk.ask(DescribeLogDirsRequest(), 4, DescribeLogDirsResponse(results=[DescribeLogDirsResult(topics=logs)]))
+    _, (_, listed), (_, metadata), (_, described) = values(masked(talk.said()))
+    assert [each["name"] for each in described["results"][0]["topics"]] == ["mine"]
     assert [each["group_id"] for each in listed["groups"]] == ["mine"]
     assert [each["name"] for each in metadata["topics"]] == ["mine", None]
 
