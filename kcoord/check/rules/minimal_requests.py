@@ -150,6 +150,7 @@ async def find_coordinator_minimal(world: World, version: int) -> None:
     says="Without a protocol nobody joins a new group.",
     source="Apache Kafka GroupMetadataManager.classicGroupJoinNewMember, ClassicGroup.supportsProtocols",
     versions="0-9",
+    settings={"group.min.session.timeout.ms": 6_000},
     topics=(),
     each={"version": range(10)},
 )
