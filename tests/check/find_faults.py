@@ -156,11 +156,11 @@ ABOUT = {
 """The subjects of rules that are about what functions do whose place begins so."""
 SETTING_OF = {
     "initial_delay": "group.initial.rebalance.delay.ms",
-    "refused_joins": "group.min.session.timeout.ms",
+    "joining": "group.min.session.timeout.ms",
+    "refused_joins": "group.max.session.timeout.ms",
     "size": "group.max.size",
-    "committing": "offset.metadata.max.bytes",
+    "committed": "offset.metadata.max.bytes",
     "retention": "offsets.retention.check.interval.ms",
-    "joining": "group.max.session.timeout.ms",
     "refused_records": "message.max.bytes",
     "creating_topics": "num.partitions",
     "metadata": "auto.create.topics.enable",
