@@ -3,7 +3,6 @@
 import base64
 import itertools
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Protocol
 from uuid import UUID, uuid4
@@ -13,10 +12,13 @@ from kcoord.config import Config
 from kcoord.core.hashing import partition_for
 from kcoord.log.catalog import OFFSETS_TOPIC, Catalog, Topic
 from kcoord.log.memory import LogMemory
+from kcoord.nodes import NO_ASSIGNMENTS, Node, Nodes
 from kcoord.notices import PartitionsAdded, RequestNotice, TopicConfigured, TopicCreated, TopicDeleted
-from kcoord.shard import Shard
+from kcoord.shard import Elsewhere, Shard
 from kcoord.store.base import Store
 
+OFFSETS_REPLICAS = 3
+"""Brokers that have each partition of the offsets topic, at most (Kafka's offsets.topic.replication.factor)."""
 PRODUCER_IDS_PER_MS = 1000
 """Producer ids begin at the time of the start, times this.
 
@@ -29,14 +31,6 @@ OFFSETS_TOPIC_SETTINGS: Mapping[str, str] = MappingProxyType(
 )
 """What Kafka gives its offsets topic (Apache Kafka `GroupCoordinatorService.groupMetadataTopicConfigs`)."""
 NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
-
-
-@dataclass(frozen=True, slots=True)
-class Endpoint:
-    """Where clients of one listener reach this broker."""
-
-    host: str
-    port: int
 
 
 def kafka_uuid_text(value: UUID) -> str:
@@ -79,7 +73,7 @@ class FaultsOnPurpose(Protocol):
 
     def __bool__(self) -> bool: ...
 
-    def met(self, *, api: str, version: int, request: Any, client_id: str) -> FaultMet | None:
+    def met(self, *, api: str, version: int, request: Any, client_id: str, node_id: int) -> FaultMet | None:
         """Return the fault that is meant for a request, or None."""
         ...
 
@@ -90,8 +84,8 @@ class Broker:
     def __init__(self, config: Config, clock: Clock, store: Store) -> None:
         self.config = config
         self.clock = clock
-        self.node_id = config.node_id
-        self.rack = config.broker_rack
+        self.nodes = Nodes(config.node_id, config.brokers, config.broker_rack)
+        """The logical brokers, of which there is mostly one."""
         self.cluster_id = config.cluster_id or kafka_uuid_text(random_id())
         self.topic_defaults = config.topic_config
         """What is in force for topics that do not say otherwise."""
@@ -111,6 +105,10 @@ class Broker:
         offsets_topic = self.catalog.create(
             OFFSETS_TOPIC, self._offsets_partitions, random_id(), offsets_config, OFFSETS_TOPIC_SETTINGS
         )
+        self.offsets_topic = offsets_topic
+        self.elsewhere = Elsewhere(config.group_settings)
+        """Answers for the groups that the broker which is asked does not coordinate."""
+        self.nodes.place(offsets_topic, OFFSETS_REPLICAS)
         self.shards = [
             Shard(
                 log.index,
@@ -125,25 +123,40 @@ class Broker:
             for log in offsets_topic.partitions
         ]
         for name, partitions in config.topics.items():
-            self.create_topic(name, partitions, "configured")
+            self.create_topic(name, partitions, "configured", replicas=config.brokers)
 
     def shard_for(self, group_id: str) -> Shard:
         """Return the shard that owns the group, known or not."""
         return self.shards[partition_for(group_id, self._offsets_partitions)]
 
-    def create_topic(self, name: str, partitions: int, why: str, settings: Mapping[str, str] = NO_SETTINGS) -> Topic:
-        """Create a topic with these settings of its own, by Kafka's names.
+    def coordinator_of(self, group_id: str) -> Node | None:
+        """Return the broker that coordinates a group, known or not; None if there is none."""
+        return self.nodes.get(self.nodes.leader(self.offsets_topic, partition_for(group_id, self._offsets_partitions)))
+
+    def create_topic(
+        self,
+        name: str,
+        partitions: int,
+        why: str,
+        settings: Mapping[str, str] = NO_SETTINGS,
+        *,
+        replicas: int = 1,
+        assigned: Mapping[int, tuple[int, ...]] = NO_ASSIGNMENTS,
+    ) -> Topic:
+        """Create a topic with these settings of its own, by Kafka's names, at so many brokers or at those `assigned`.
 
         Raises `kcoord.log.catalog.TopicRefused` and `kcoord.log.topic_config.InvalidSetting`.
         """
         config = self.topic_defaults.with_settings(settings)
         topic = self.catalog.create(name, partitions, random_id(), config, settings)
+        self.nodes.place(topic, replicas, assigned)
         self.tell(TopicCreated(topic=name, partitions=partitions, why=why))
         return topic
 
     def delete_topic(self, topic: Topic, why: str) -> None:
         """Delete a topic, its records, and what groups committed for it."""
         self.catalog.delete(topic)
+        self.nodes.forget(topic)
         self.tell(TopicDeleted(topic=topic.name, why=why))
         for shard in self.shards:
             shard.topic_deleted(topic.name)

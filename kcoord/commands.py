@@ -65,6 +65,7 @@ def serve_command(
     topic: Annotated[list[str] | None, Parameter(name="--topic", negative=())] = None,
     override: Annotated[list[str] | None, Parameter(name="--override", negative=())] = None,
     memory_limit: Annotated[str | None, Parameter(name="--memory-limit")] = None,
+    brokers: Annotated[int | None, Parameter(name="--brokers")] = None,
     config: Annotated[Path | None, Parameter(name="--config")] = None,
     log_format: Annotated[Literal["console", "json"], Parameter(name="--log-format")] = "console",
     log_level: Annotated[Literal["debug", "info", "warning", "error"], Parameter(name="--log-level")] = "info",
@@ -92,6 +93,8 @@ def serve_command(
         KEY=VALUE, any of Kafka's settings; may be repeated, and of the same key the last one counts.
     memory_limit
         SIZE that all records together may take, in bytes, or with KiB, MiB or GiB behind it (1GiB); -1 is no limit.
+    brokers
+        How many logical brokers there are (1); each listens at a port of its own, behind that of the one before it.
     config
         A TOML file with Kafka's settings, and a table [topics].
     log_format
@@ -104,6 +107,7 @@ def serve_command(
     own_flags = (
         ("--listen", "listeners", listen),
         ("--advertise", "advertised.listeners", advertise),
+        ("--brokers", "brokers", None if brokers is None else str(brokers)),
         ("--memory-limit", "memory.limit.bytes", None if memory_limit is None else _bytes(memory_limit)),
     )
     for flag, key, value in own_flags:

@@ -26,6 +26,8 @@ from kcoord.log.topic_config import NO_LIMIT, PRODUCER, TopicConfig, compression
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
 
+MOST_BROKERS = 100
+"""Logical brokers that one server may have: each has sockets of its own."""
 MOST_PARTITIONS = 100_000
 """Of one topic: of one that is there from the start, and by default of those created later."""
 MOST_OFFSETS_PARTITIONS = 10_000
@@ -269,6 +271,12 @@ class Config:
         "How many replicas must have a record before a producer with acks=all is answered; there is one.",
         low=1,
         high=INT32_MAX,
+    )
+    brokers: int = _setting(
+        "How many logical brokers there are, with ids from node.id on, each at a port of its own. Not one of Kafka's.",
+        default=1,
+        low=1,
+        high=MOST_BROKERS,
     )
     memory_limit_bytes: int = _setting(
         "How much memory all records together may take; a producer is refused what is beyond it. -1 means no limit. "

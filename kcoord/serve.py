@@ -5,12 +5,14 @@ from dataclasses import dataclass
 
 import trio
 
-from kcoord.broker import Broker, Endpoint
+from kcoord.broker import Broker
 from kcoord.cleaner import Cleaner
 from kcoord.clock import Clock
 from kcoord.config import Address, Config
-from kcoord.net.connections import Connections
-from kcoord.net.listening import BoundListener, CannotListen, bind_all
+from kcoord.net.connection import Load
+from kcoord.net.listening import CannotListen
+from kcoord.net.site import Site
+from kcoord.nodes import Endpoint
 from kcoord.store.base import Store, UnknownStore, open_store
 
 __all__ = ["CannotListen", "Running", "UnknownStore", "serve"]
@@ -25,8 +27,13 @@ class Running:
 
     broker: Broker
     clock: Clock
-    addresses: tuple[Address, ...]
-    _connections: Connections
+    sites: tuple[Site, ...]
+    _nursery: trio.Nursery
+
+    @property
+    def addresses(self) -> tuple[Address, ...]:
+        """Those that the server listens on, with real ports."""
+        return tuple(address for site in self.sites for address in site.addresses)
 
     @property
     def bootstrap(self) -> str:
@@ -37,16 +44,29 @@ class Running:
     @property
     def connections(self) -> int:
         """How many connections there are."""
-        return len(self._connections)
+        return sum(len(site.connections) for site in self.sites)
 
     @property
     def open_connections(self) -> frozenset[int]:
         """The numbers of the connections that there are, as requests that are told of have them."""
-        return self._connections.numbers
+        return frozenset[int]().union(*(site.connections.numbers for site in self.sites))
 
     async def drop_connections(self, why: str) -> None:
         """End every connection that there is, and wait until it has ended; new ones are welcome."""
-        await self._connections.close_all(why)
+        for site in self.sites:
+            await site.connections.close_all(why)
+
+    async def stop_broker(self, site: Site, why: str) -> None:
+        """Let a broker stop serving: who waits is answered first, then its sockets close."""
+        site.node.running = False
+        await trio.sleep(LAST_WORDS)
+        await site.stop(why)
+
+    async def start_broker(self, site: Site) -> None:
+        """Let a broker serve again, at its old addresses. Raises CannotListen."""
+        await site.bind_again()
+        site.node.running = True
+        self._nursery.start_soon(site.accept)
 
     async def stop(self) -> None:
         """Send away who waits, with NOT_COORDINATOR, as a broker does that shuts down; then cancel `serve`.
@@ -62,12 +82,14 @@ class Running:
         stream: trio.abc.Stream,
         peer_host: str = "127.0.0.1",
         endpoint: Endpoint = Endpoint("localhost", 9092),  # noqa: B008 - a frozen value
+        number: int = 0,
     ) -> None:
         """Serve one client over `stream` until it ends.
 
-        `peer_host` is the numeric address it seems to come from, `endpoint` what it is told of this broker.
+        `peer_host` is the numeric address it seems to come from, `endpoint` what it is told of the broker that it comes
+        to, which is the one of that number, from 0.
         """
-        await self._connections.serve(stream, peer_host, 0, endpoint)
+        await self.sites[number].connections.serve(stream, peer_host, 0, endpoint)
 
 
 async def serve(
@@ -92,26 +114,24 @@ async def serve(
     broker = Broker(config, clock, used)
     if on_note is not None:
         broker.on_note(on_note)
-    connections = Connections(broker)
-    listeners = await bind_all(config)
+    load = Load()
+    sites = tuple(Site(broker, node, load) for node in broker.nodes)
     try:
+        for number, site in enumerate(sites):
+            await site.bind(config, number)
         async with trio.open_nursery() as nursery:
             async with trio.open_nursery() as loading:
                 for shard in broker.shards:
                     loading.start_soon(nursery.start, shard.run)
             nursery.start_soon(Cleaner(broker).run)
-            nursery.start_soon(connections.close_idle)
-            for listener in listeners:
-                nursery.start_soon(listener.accept, broker, connections)
-            task_status.started(_running(broker, clock, listeners, connections))
+            for site in sites:
+                nursery.start_soon(site.connections.close_idle)
+                nursery.start_soon(site.accept)
+            task_status.started(Running(broker, clock, sites, nursery))
             await trio.sleep_forever()
     finally:
-        for listener in listeners:
-            listener.close()
+        for site in sites:
+            site.close()
         if own_store is not None:
             with trio.CancelScope(shield=True):
                 await own_store.aclose()
-
-
-def _running(broker: Broker, clock: Clock, listeners: list[BoundListener], connections: Connections) -> Running:
-    return Running(broker, clock, tuple(listener.address for listener in listeners), connections)

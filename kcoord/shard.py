@@ -127,6 +127,23 @@ class Turn:
         return cls(outcome, rows)
 
 
+class Elsewhere:
+    """Stands for all shards that a broker does not lead: whoever asks is told to look for the coordinator again."""
+
+    def __init__(self, settings: GroupSettings) -> None:
+        self._settings = settings
+
+    def begin(self, context: Context, request: Any) -> Slot:
+        """Refuse a request: NOT_COORDINATOR, or what comes before that."""
+        slot = Slot(request, context.version)
+        slot.answer(refusal(request, context.version, ErrorCode.NOT_COORDINATOR, self._settings))
+        return slot
+
+    async def submit(self, context: Context, request: Any) -> Any:
+        """Refuse a request."""
+        return self.begin(context, request).response
+
+
 class Status(Enum):
     """Whether there is a coordinator to ask, and if not, why."""
 
@@ -174,6 +191,7 @@ class Shard:
         self._nap = trio.CancelScope()
         self._nap_until = inf
         self._moved_at = -inf
+        self._loads_until = -inf
         self._at_rest: trio.Event | None = None
 
     def begin(self, context: Context, request: Any) -> Slot:
@@ -278,6 +296,18 @@ class Shard:
             self._settle(Turn.of(self._coordinator.unload(self._time.now())))
         self.status = Status.STOPPED
 
+    def reload(self, seconds: float = 0.0) -> None:
+        """Let another broker lead the partition: who waits gets NOT_COORDINATOR, and all is loaded from the store.
+
+        Loading takes `seconds` at least, on the server's clock; meanwhile requests get COORDINATOR_LOAD_IN_PROGRESS.
+        Does nothing while nobody serves, but that loading may take longer.
+        """
+        if self.status is Status.SERVING:
+            self._settle(Turn.of(self._coordinator.unload(self._time.now())))
+            self.status = Status.LOADING
+        self._loads_until = max(self._loads_until, self._time.now().mono + seconds)
+        self._nap.cancel()
+
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Load the partition, then write and keep time until cancelled. Started once loading was tried."""
         forget = self._time.on_advance(self._time_moved)
@@ -287,13 +317,14 @@ class Shard:
                 if self.status is Status.LOST:
                     self._rested()
                     await trio.sleep_forever()
+                elif self._queue:
+                    await self._write()
                 elif self.status not in (Status.SERVING, Status.STOPPED):
+                    await self._take_time()
                     await self._load()
                 elif self._deleted_topics and self.status is Status.SERVING:
                     self._forget_topics()
                     await trio.lowlevel.checkpoint()
-                elif self._queue:
-                    await self._write()
                 elif self._time.deadline(self._due()) <= trio.current_time():
                     await self._keep_time()
                 else:
@@ -404,6 +435,13 @@ class Shard:
                 return
             await trio.sleep(pause)
             pause = min(2 * pause, RETRY_MOST)
+
+    async def _take_time(self) -> None:
+        """Wait for as long as loading is to take."""
+        while self.status is not Status.STOPPED and self._time.now().mono < self._loads_until:
+            self._nap_until = self._loads_until
+            with trio.CancelScope(deadline=self._time.deadline(self._loads_until)) as self._nap:
+                await trio.sleep_forever()
 
     async def _load_once(self) -> None:
         """Take the partition, replay its rows, start the sessions. Raises StoreError, WireError."""

@@ -129,10 +129,10 @@ async def check(call: Call, turns: Turns, wish: Wish, times: int) -> None:
         raise ResourceRefused(ErrorCode.INVALID_REQUEST, f"{quoted(without_value)} has no value")
     if wish.resource_type == ResourceType.BROKER:
         if wish.name:
-            named_broker(wish.name, call.broker.node_id)
+            named_broker(wish.name, call.node.id)
         await check_broker(turns, wish)
     elif wish.resource_type == ResourceType.BROKER_LOGGER and not wish.anew:
-        named_broker(wish.name, call.broker.node_id)
+        named_broker(wish.name, call.node.id)
         await check_loggers(turns, wish)
     elif wish.resource_type not in KEPT_BY_CONTROLLERS:
         raise ResourceRefused(ErrorCode.INVALID_REQUEST, f"no resource of type {wish.resource_type} can be changed")

@@ -4,18 +4,51 @@ from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from kcoord.broker import Broker, Endpoint
+from kcoord.broker import Broker
 from kcoord.core.outcome import Context
+from kcoord.log.catalog import Topic
+from kcoord.nodes import Endpoint, Node
+from kcoord.shard import Elsewhere, Shard
 from wire.schema import Message, Versions
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """What a handler may know beside its request. `endpoint` is this broker as the caller's listener shows it."""
+    """What a handler may know beside its request.
+
+    `endpoint` is the broker that is asked, as the caller's listener shows it; `listener` is that listener's name, and
+    `asked` the broker, if it is not the only one.
+    """
 
     broker: Broker
     context: Context
     endpoint: Endpoint
+    listener: str = ""
+    asked: Node | None = None
+
+    @property
+    def node(self) -> Node:
+        """The broker that is asked."""
+        return self.broker.nodes.first if self.asked is None else self.asked
+
+    def endpoint_of(self, node: Node) -> Endpoint:
+        """Return where the caller can reach a broker."""
+        if node is self.node:
+            return self.endpoint
+        known = node.endpoints.get(self.listener, self.endpoint)
+        return known if known.host else Endpoint(self.endpoint.host, known.port)
+
+    def leads(self, topic: Topic, index: int) -> bool:
+        """Whether the broker that is asked leads a partition."""
+        return self.broker.nodes.leader(topic, index) == self.node.id
+
+    def shard_for(self, group_id: str) -> Shard | Elsewhere:
+        """Return what answers for a group: its shard, if the broker that is asked leads that, or who refuses."""
+        broker = self.broker
+        shard = broker.shard_for(group_id)
+        if broker.nodes.leader(broker.offsets_topic, shard.partition) == self.node.id:
+            return shard
+        return broker.elsewhere
 
 
 Handler = Callable[[Call, Any], Awaitable[Any]]

@@ -9,6 +9,7 @@ lets it grow, and finds them by the number that it had when it started.
 """
 
 from collections import Counter
+from collections.abc import Sequence
 
 from kcoord.apis.api import Api, Call
 from kcoord.apis.create_topics import wrong_brokers
@@ -95,16 +96,16 @@ async def checked(call: Call, turns: Turns, asked: CreatePartitionsTopic) -> Top
     if asked.count <= has:
         raise TopicRefused(f"it has {has} partitions; {asked.count} would not be more", ErrorCode.INVALID_PARTITIONS)
     if asked.assignments is not None:
-        await check_assignments(turns, asked.assignments, asked.count - has, call.broker.node_id)
+        await check_assignments(turns, asked.assignments, asked.count - has, call.broker.nodes.ids)
     if topic.name == OFFSETS_TOPIC:
         raise TopicRefused("groups are found by its number of partitions", ErrorCode.INVALID_REQUEST)
     return topic
 
 
 async def check_assignments(
-    turns: Turns, assignments: list[CreatePartitionsAssignment], new: int, node_id: int
+    turns: Turns, assignments: list[CreatePartitionsAssignment], new: int, ids: Sequence[int]
 ) -> None:
-    """Raise TopicRefused if not each new partition is given to this broker alone."""
+    """Raise TopicRefused if not each new partition is given to brokers that there are."""
     if len(assignments) != new:
         raise TopicRefused(
             f"{new} new partitions need as many assignments, not {len(assignments)}",
@@ -112,7 +113,7 @@ async def check_assignments(
         )
     for each in assignments:
         await turns.step()
-        why = wrong_brokers(each.broker_ids, node_id)
+        why = wrong_brokers(each.broker_ids, ids)
         if why is not None:
             raise TopicRefused(f"a partition is assigned to {why}", ErrorCode.INVALID_REPLICA_ASSIGNMENT)
 
@@ -122,7 +123,11 @@ def add(call: Call, topic: Topic, asked: CreatePartitionsTopic, request: CreateP
     if call.broker.catalog.by_id(topic.topic_id) is None:
         raise TopicRefused("", ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
     if not request.validate_only:
+        has = len(topic.partitions)
         call.broker.add_partitions(topic, asked.count, "a client added them")
+        if asked.assignments is not None and len(call.broker.nodes) > 1:
+            given = {has + at: tuple(each.broker_ids) for at, each in enumerate(asked.assignments)}
+            call.broker.nodes.assign(topic, given)
 
 
 def refused(name: str, refusal: TopicRefused) -> CreatePartitionsTopicResult:

@@ -14,7 +14,7 @@ The rules, their order and the order of the answer are those of Apache Kafka 4 (
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from heapq import nsmallest
 
 from kcoord.apis.api import Api, Call
@@ -24,6 +24,7 @@ from kcoord.broker import random_id
 from kcoord.config import Config
 from kcoord.log.catalog import LONGEST_NAME, METADATA_TOPIC, Catalog, TopicRefused
 from kcoord.log.topic_config import TOPIC_SETTINGS, InvalidSetting, quoted
+from kcoord.nodes import NO_ASSIGNMENTS
 from wire.errors import ErrorCode
 from wire.messages import (
     CreatableReplicaAssignment,
@@ -93,9 +94,12 @@ async def create(
         )
     planned = Catalog()
     results: list[CreatableTopicResult] = []
+    assigned: dict[str, dict[int, tuple[int, ...]]] = {}
     records = 0
     for topic in wished:
         await turns.step()
+        if topic.assignments and len(broker.nodes) > 1:
+            assigned[topic.name] = {each.partition_index: tuple(each.broker_ids) for each in topic.assignments}
         try:
             result = await plan(call, turns, topic, planned)
         except TopicRefused as refusal:
@@ -114,7 +118,11 @@ async def create(
     answers = []
     for result in results:
         await turns.step()
-        answers.append(result if result.error_code else made(call, result, settings_planned(planned, result)))
+        answers.append(
+            result
+            if result.error_code
+            else made(call, result, settings_planned(planned, result), assigned.get(result.name, NO_ASSIGNMENTS))
+        )
     return answers
 
 
@@ -135,9 +143,9 @@ async def plan(call: Call, turns: Turns, topic: CreatableTopic, planned: Catalog
     except InvalidSetting as wrong:
         raise TopicRefused(str(wrong), ErrorCode.INVALID_CONFIG) from None
     if topic.assignments:
-        await check_assignments(turns, topic, broker.node_id)
+        await check_assignments(turns, topic, broker.nodes.ids)
     else:
-        check_numbers(topic)
+        check_numbers(topic, len(broker.nodes))
     # One partition is enough for a plan, which is only asked what is in it already.
     new = planned.create(topic.name, 1, random_id(), settings=settings)
     return CreatableTopicResult(
@@ -145,7 +153,7 @@ async def plan(call: Call, turns: Turns, topic: CreatableTopic, planned: Catalog
         topic_id=new.topic_id,
         error_message=None,
         num_partitions=number_asked_for(topic, broker.config.num_partitions),
-        replication_factor=1,
+        replication_factor=replicas_of(topic),
         configs=described(broker.config, settings),
     )
 
@@ -183,8 +191,15 @@ def settings_planned(planned: Catalog, result: CreatableTopicResult) -> Mapping[
     return topic.settings
 
 
-async def check_assignments(turns: Turns, topic: CreatableTopic, node_id: int) -> None:
-    """Raise TopicRefused if partitions are given one by one and not all of them, or not to this broker alone.
+def replicas_of(topic: CreatableTopic) -> int:
+    """Return how many brokers shall have each partition; one if that is left open (default.replication.factor)."""
+    if topic.assignments:
+        return len(topic.assignments[0].broker_ids)
+    return 1 if topic.replication_factor == DEFAULT else topic.replication_factor
+
+
+async def check_assignments(turns: Turns, topic: CreatableTopic, ids: Sequence[int]) -> None:
+    """Raise TopicRefused if partitions are given one by one and not all of them, or not to brokers that there are.
 
     INVALID_REQUEST where numbers are given as well, INVALID_REPLICA_ASSIGNMENT otherwise.
     """
@@ -193,43 +208,47 @@ async def check_assignments(turns: Turns, topic: CreatableTopic, node_id: int) -
             "partitions that are assigned one by one need -1 for the number of partitions and of replicas",
             ErrorCode.INVALID_REQUEST,
         )
-    why = await wrong_with(turns, topic.assignments, node_id)
+    why = await wrong_with(turns, topic.assignments, ids)
     if why is not None:
         raise TopicRefused(why, ErrorCode.INVALID_REPLICA_ASSIGNMENT)
 
 
-async def wrong_with(turns: Turns, assignments: Iterable[CreatableReplicaAssignment], node_id: int) -> str | None:
-    """Return what is wrong with the assignments, or None.
-
-    With one broker there is one right list of brokers, so two partitions cannot differ in how many they have.
-    """
+async def wrong_with(turns: Turns, assignments: Iterable[CreatableReplicaAssignment], ids: Sequence[int]) -> str | None:
+    """Return what is wrong with the assignments, or None."""
     found: set[int] = set()
+    replicas: int | None = None
     async for each in turns.over(assignments):
         partition = each.partition_index
         if partition in found:
             return f"partition {partition} is assigned more than once"
         found.add(partition)
-        why = wrong_brokers(each.broker_ids, node_id)
+        why = wrong_brokers(each.broker_ids, ids)
         if why is not None:
             return f"partition {partition} is assigned to {why}"
+        replicas = len(each.broker_ids) if replicas is None else replicas
+        if replicas != len(each.broker_ids):
+            return f"partition {partition} has {len(each.broker_ids)} replicas, while others have {replicas}"
     if found != set(range(len(found))):
         return "partitions are numbered from 0 without gaps"
     return None
 
 
-def wrong_brokers(broker_ids: list[int], node_id: int) -> str | None:
+def wrong_brokers(broker_ids: list[int], ids: Sequence[int]) -> str | None:
     """Return what the brokers of one partition are that are wrong, or None; they are looked at in their order."""
     if not broker_ids:
         return "no broker"
-    first, *others = nsmallest(2, broker_ids)
-    if first != node_id:
-        return f"broker {first}, which does not exist"
-    if others == [first]:
-        return f"broker {first} more than once"
-    return f"broker {others[0]}, which does not exist" if others else None
+    # More than there are cannot all be right ones, so the smallest of them are enough to find a wrong one.
+    before: int | None = None
+    for each in nsmallest(len(ids) + 1, broker_ids):
+        if each not in ids:
+            return f"broker {each}, which does not exist"
+        if each == before:
+            return f"broker {each} more than once"
+        before = each
+    return None
 
 
-def check_numbers(topic: CreatableTopic) -> None:
+def check_numbers(topic: CreatableTopic, brokers: int) -> None:
     """Raise TopicRefused if there cannot be so many replicas (INVALID_REPLICATION_FACTOR) or partitions.
 
     A number of replicas that can never be comes before that of partitions, one that is too large after it.
@@ -237,7 +256,9 @@ def check_numbers(topic: CreatableTopic) -> None:
     replicas = topic.replication_factor
     if replicas != DEFAULT and replicas <= 0:
         raise TopicRefused(
-            f"there cannot be {replicas} replicas: 1 is allowed, or -1 for the default",
+            f"there cannot be {replicas} replicas: 1 to {brokers} are allowed, or -1 for the default"
+            if brokers > 1
+            else f"there cannot be {replicas} replicas: 1 is allowed, or -1 for the default",
             ErrorCode.INVALID_REPLICATION_FACTOR,
         )
     if topic.num_partitions != DEFAULT and topic.num_partitions <= 0:
@@ -245,17 +266,30 @@ def check_numbers(topic: CreatableTopic) -> None:
             f"there cannot be {topic.num_partitions} partitions: 1 and more are allowed, or -1 for the default",
             ErrorCode.INVALID_PARTITIONS,
         )
-    if replicas > 1:
+    if replicas > brokers:
+        only = "this broker is the only one" if brokers == 1 else f"there are {brokers} brokers"
         raise TopicRefused(
-            f"there cannot be {replicas} replicas: this broker is the only one",
+            f"there cannot be {replicas} replicas: {only}",
             ErrorCode.INVALID_REPLICATION_FACTOR,
         )
 
 
-def made(call: Call, planned: CreatableTopicResult, settings: Mapping[str, str]) -> CreatableTopicResult:
+def made(
+    call: Call,
+    planned: CreatableTopicResult,
+    settings: Mapping[str, str],
+    assigned: Mapping[int, tuple[int, ...]],
+) -> CreatableTopicResult:
     """Create a topic as planned, and return what became of it; somebody else may have created it meanwhile."""
     try:
-        topic = call.broker.create_topic(planned.name, planned.num_partitions, "a client created it", settings)
+        topic = call.broker.create_topic(
+            planned.name,
+            planned.num_partitions,
+            "a client created it",
+            settings,
+            replicas=planned.replication_factor,
+            assigned=assigned,
+        )
     except TopicRefused as refusal:
         return refused(planned.name, refusal)
     planned.topic_id = topic.topic_id

@@ -13,8 +13,7 @@ async def delete_groups(call: Call, request: DeleteGroupsRequest) -> DeleteGroup
     results: list[DeletableGroupResult] = []
     for portion in portions(list(dict.fromkeys(request.groups_names))):
         slots = [
-            call.broker.shard_for(group).begin(call.context, DeleteGroupsRequest(groups_names=[group]))
-            for group in portion
+            call.shard_for(group).begin(call.context, DeleteGroupsRequest(groups_names=[group])) for group in portion
         ]
         results += [result for slot in slots for result in (await slot.wait()).results]
         await after(portion)

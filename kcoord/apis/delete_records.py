@@ -36,7 +36,17 @@ async def delete_records(call: Call, request: DeleteRecordsRequest) -> DeleteRec
         answer.topics.append(results)
         for index, offset in offsets.items():
             await turns.step()
-            results.partitions.append(delete_before(call.broker.catalog.by_name(name), index, offset))
+            topic = call.broker.catalog.by_name(name)
+            if topic is not None and topic.partition(index) is not None and not call.leads(topic, index):
+                results.partitions.append(
+                    DeleteRecordsPartitionResult(
+                        partition_index=index,
+                        low_watermark=NO_OFFSET,
+                        error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER,
+                    )
+                )
+            else:
+                results.partitions.append(delete_before(topic, index, offset))
     return answer
 
 

@@ -1,4 +1,4 @@
-"""DescribeCluster (key 60): this broker, which is all of the cluster (KIP-700).
+"""DescribeCluster (key 60): the brokers of the cluster (KIP-700).
 
 v1 what kind of node is asked (KIP-919); v2 fenced brokers (KIP-1073), of which there are none.
 """
@@ -14,7 +14,7 @@ BROKERS, CONTROLLERS = 1, 2
 
 
 async def describe_cluster(call: Call, request: DescribeClusterRequest) -> DescribeClusterResponse:
-    """Tell of this broker, unless another kind of node is looked for.
+    """Tell of the brokers, unless another kind of node is looked for.
 
     See Apache Kafka's `AuthHelper.computeDescribeClusterResponse`.
     """
@@ -25,11 +25,11 @@ async def describe_cluster(call: Call, request: DescribeClusterRequest) -> Descr
         return refused(ErrorCode.UNSUPPORTED_ENDPOINT_TYPE, f"there are no nodes of kind {asked}")
     response = DescribeClusterResponse(
         cluster_id=broker.cluster_id,
-        controller_id=broker.node_id,
+        controller_id=broker.nodes.controller,
         brokers=[
-            DescribeClusterBroker(
-                broker_id=broker.node_id, host=call.endpoint.host, port=call.endpoint.port, rack=broker.rack
-            )
+            DescribeClusterBroker(broker_id=node.id, host=where.host, port=where.port, rack=node.rack)
+            for node in broker.nodes.alive
+            for where in (call.endpoint_of(node),)
         ],
     )
     if request.include_cluster_authorized_operations:

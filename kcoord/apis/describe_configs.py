@@ -75,12 +75,12 @@ def described(call: Call, resource: DescribeConfigsResource) -> Iterable[Entry]:
     if kind == ResourceType.BROKER:
         if not name:
             return ()
-        named_broker(name, broker.node_id)
+        named_broker(name, call.node.id)
         return broker_entries(broker.config)
     if kind not in tuple(ResourceType):
         raise ResourceRefused(ErrorCode.INVALID_REQUEST, f"there are no resources of type {kind}")
     if kind == ResourceType.BROKER_LOGGER:
-        named_broker(name, broker.node_id)
+        named_broker(name, call.node.id)
     elif not name:
         raise ResourceRefused(ErrorCode.INVALID_REQUEST, "the resource has no name")
     return ()

@@ -14,7 +14,7 @@ async def describe_groups(call: Call, request: DescribeGroupsRequest) -> Describ
     described: list[DescribedGroup] = []
     for portion in portions(request.groups):
         slots = [
-            call.broker.shard_for(group).begin(
+            call.shard_for(group).begin(
                 call.context,
                 DescribeGroupsRequest(
                     groups=[group], include_authorized_operations=request.include_authorized_operations

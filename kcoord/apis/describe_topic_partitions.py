@@ -9,6 +9,7 @@ from kcoord.apis.api import Api, Call, weighed
 from kcoord.apis.metadata import TOPIC_OPERATIONS_ALLOWED
 from kcoord.apis.turns import Turns
 from kcoord.log.catalog import INTERNAL_TOPICS, is_legal_name
+from kcoord.nodes import NOBODY
 from wire.errors import ErrorCode
 from wire.messages import (
     Cursor,
@@ -101,7 +102,7 @@ async def refused(
 def page(call: Call, name: str, start: int, room: int) -> tuple[DescribeTopicPartitionsResponseTopic, int | None]:
     """Return a topic with so many partitions at most, from `start` on, and where the next page begins, if there is one.
 
-    Nobody but the leader can lead a partition (KIP-966): there is no other replica.
+    Replicas share one log here, so none but those in sync can lead a partition (KIP-966).
     """
     topic = call.broker.catalog.by_name(name)
     if topic is None:
@@ -112,7 +113,7 @@ def page(call: Call, name: str, start: int, room: int) -> tuple[DescribeTopicPar
             is_internal=name in INTERNAL_TOPICS,
             topic_authorized_operations=TOPIC_OPERATIONS_ALLOWED,
         ), None
-    node_id, end = call.broker.node_id, start + room
+    nodes, end = call.broker.nodes, start + room
     entry = DescribeTopicPartitionsResponseTopic(
         name=name,
         topic_id=topic.topic_id,
@@ -120,15 +121,19 @@ def page(call: Call, name: str, start: int, room: int) -> tuple[DescribeTopicPar
         topic_authorized_operations=TOPIC_OPERATIONS_ALLOWED,
         partitions=[
             DescribeTopicPartitionsResponsePartition(
+                error_code=ErrorCode.LEADER_NOT_AVAILABLE if leader == NOBODY else ErrorCode.NONE,
                 partition_index=partition.index,
-                leader_id=node_id,
+                leader_id=leader,
                 leader_epoch=partition.leader_epoch,
-                replica_nodes=[node_id],
-                isr_nodes=[node_id],
+                replica_nodes=list(replicas),
+                isr_nodes=nodes.in_sync(replicas),
                 eligible_leader_replicas=[],
                 last_known_elr=[],
+                offline_replicas=nodes.offline(replicas),
             )
             for partition in topic.partitions[start:end]
+            for leader in (nodes.leader(topic, partition.index),)
+            for replicas in (nodes.replicas(topic, partition.index),)
         ],
     )
     return entry, end if end < len(topic.partitions) else None

@@ -77,6 +77,8 @@ class Plan:
     unknown: list[Unknown]
     most: int
     """Bytes of all records together, but for the first batch."""
+    misdirected: bool
+    """Whether another broker leads one of the partitions: a reason not to wait."""
     aborted: Aborted
     """What stands for aborted transactions, of which there are none; those who read uncommitted are told nothing."""
 
@@ -98,7 +100,7 @@ async def fetch(call: Call, request: FetchRequest) -> FetchResponse:
     least = min(request.min_bytes, plan.most)
     # The connection holds the request until it is answered, and that may take minutes.
     request.topics.clear()
-    if plan.wanted and least > 0 and request.max_wait_ms > 0:
+    if plan.wanted and not plan.misdirected and least > 0 and request.max_wait_ms > 0:
         if not await _all_at_their_ends(plan):
             found = await _read(plan)
             if found.failed or found.size >= least:
@@ -123,8 +125,8 @@ async def _read_request(call: Call, request: FetchRequest) -> Plan:
             partition = None if topic is None else topic.partition(each.partition)
             if topic is None and by_id:
                 no_topic[place] = (asked.topic, asked.topic_id, each.partition, ErrorCode.UNKNOWN_TOPIC_ID)
-            elif partition is None:
-                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
+            elif topic is None or partition is None or not call.leads(topic, each.partition):
+                code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if partition is None else ErrorCode.NOT_LEADER_OR_FOLLOWER
                 no_partition[place] = (asked.topic, asked.topic_id, each.partition, code)
             else:
                 # Epochs below 0 stand for none (`FetchRequest.optionalEpoch`).
@@ -141,6 +143,7 @@ async def _read_request(call: Call, request: FetchRequest) -> Plan:
         list(wanted.values()),
         [*no_topic.values(), *no_partition.values()],
         min(request.max_bytes, MOST_BYTES),
+        any(code is ErrorCode.NOT_LEADER_OR_FOLLOWER for *_, code in no_partition.values()),
         [] if request.isolation_level == READ_COMMITTED else None,
     )
 

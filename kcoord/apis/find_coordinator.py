@@ -6,6 +6,7 @@ occur (KIP-890); v6 share groups (KIP-932).
 
 from kcoord.apis.api import Api, Call
 from kcoord.apis.turns import Turns
+from kcoord.nodes import NOBODY
 from wire.errors import ErrorCode
 from wire.messages import Coordinator, FindCoordinatorRequest, FindCoordinatorResponse
 
@@ -13,13 +14,14 @@ SEVERAL_KEYS_SINCE = 4
 GROUP, TRANSACTION, SHARE = 0, 1, 2
 
 _MESSAGES = {
+    ErrorCode.COORDINATOR_NOT_AVAILABLE: "No broker leads the partition that keeps this group.",
     ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED: "This broker does not serve transactions.",
     ErrorCode.INVALID_REQUEST: "This key type has no coordinator here.",
 }
 
 
 async def find_coordinator(call: Call, request: FindCoordinatorRequest) -> FindCoordinatorResponse:
-    """Name this broker for every group, even the group "".
+    """Name the leader of the partition that keeps the group, also for the group "".
 
     Transactions are not served, and nobody may wait for them until a time is up: only an id that is not allowed is
     final for all clients (librdkafka tries again after any other error, all do if there is none at the moment).
@@ -47,16 +49,18 @@ async def find_coordinator(call: Call, request: FindCoordinatorRequest) -> FindC
 
 def _find(call: Call, key_type: int, key: str) -> Coordinator:
     if key_type == GROUP:
-        return Coordinator(
-            key=key,
-            node_id=call.broker.node_id,
-            host=call.endpoint.host,
-            port=call.endpoint.port,
-            error_message="",
-        )
+        node = call.broker.coordinator_of(key)
+        if node is None:
+            return _none(key, ErrorCode.COORDINATOR_NOT_AVAILABLE)
+        where = call.endpoint_of(node)
+        return Coordinator(key=key, node_id=node.id, host=where.host, port=where.port, error_message="")
     known = key_type == TRANSACTION
     error = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED if known else ErrorCode.INVALID_REQUEST
-    return Coordinator(key=key, node_id=-1, host="", port=-1, error_code=error, error_message=_MESSAGES[error])
+    return _none(key, error)
+
+
+def _none(key: str, error: ErrorCode) -> Coordinator:
+    return Coordinator(key=key, node_id=NOBODY, host="", port=-1, error_code=error, error_message=_MESSAGES[error])
 
 
 API = Api(request=FindCoordinatorRequest, versions="0-6", handle=find_coordinator)

@@ -8,7 +8,7 @@ from wire.messages import HeartbeatRequest, HeartbeatResponse
 
 async def heartbeat(call: Call, request: HeartbeatRequest) -> HeartbeatResponse:
     """Let the member's group answer."""
-    response = await call.broker.shard_for(request.group_id).submit(call.context, request)
+    response = await call.shard_for(request.group_id).submit(call.context, request)
     return cast("HeartbeatResponse", response)
 
 

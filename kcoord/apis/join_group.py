@@ -13,7 +13,7 @@ from wire.messages import JoinGroupRequest, JoinGroupResponse
 
 async def join_group(call: Call, request: JoinGroupRequest) -> JoinGroupResponse:
     """Let the group answer, now or at the end of its join phase."""
-    response = await call.broker.shard_for(request.group_id).submit(call.context, request)
+    response = await call.shard_for(request.group_id).submit(call.context, request)
     return cast("JoinGroupResponse", response)
 
 

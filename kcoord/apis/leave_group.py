@@ -8,7 +8,7 @@ from wire.messages import LeaveGroupRequest, LeaveGroupResponse
 
 async def leave_group(call: Call, request: LeaveGroupRequest) -> LeaveGroupResponse:
     """Let the group answer."""
-    response = await call.broker.shard_for(request.group_id).submit(call.context, request)
+    response = await call.shard_for(request.group_id).submit(call.context, request)
     return cast("LeaveGroupResponse", response)
 
 

@@ -13,7 +13,7 @@ TYPES_SINCE = 1
 
 
 async def list_config_resources(call: Call, request: ListConfigResourcesRequest) -> ListConfigResourcesResponse:
-    """List this broker and all topics, or those types of them that are asked for.
+    """List the brokers and all topics, or those types of them that are asked for.
 
     A type that does not exist is an error of the request. Groups have no settings here, so none is listed.
     """
@@ -25,9 +25,10 @@ async def list_config_resources(call: Call, request: ListConfigResourcesRequest)
         return ListConfigResourcesResponse()
     wanted = wanted or set(ResourceType)
     found = [
-        ConfigResource(resource_name=str(call.broker.node_id), resource_type=kind)
+        ConfigResource(resource_name=str(node.id), resource_type=kind)
         for kind in (ResourceType.BROKER_LOGGER, ResourceType.BROKER)
         if kind in wanted
+        for node in call.broker.nodes.alive
     ]
     if ResourceType.TOPIC in wanted:
         for topic in tuple(call.broker.catalog):

@@ -1,4 +1,4 @@
-"""ListGroups (key 16): the groups of every shard.
+"""ListGroups (key 16): the groups of every shard that the broker leads.
 
 v1 throttle time; v3 flexible (KIP-482); v4 states (KIP-518); v5 types (KIP-848).
 """
@@ -18,7 +18,9 @@ async def list_groups(call: Call, request: ListGroupsRequest) -> ListGroupsRespo
         states_filter=in_short(known_states(request.states_filter), request.states_filter),
         types_filter=in_short(known_types(request.types_filter), request.types_filter),
     )
-    slots = [shard.begin(call.context, asked) for shard in call.broker.shards]
+    broker, node = call.broker, call.node.id
+    mine = [shard for shard in broker.shards if broker.nodes.leader(broker.offsets_topic, shard.partition) == node]
+    slots = [shard.begin(call.context, asked) for shard in mine]
     groups: list[ListedGroup] = []
     error = ErrorCode.NONE
     for slot in slots:

@@ -67,8 +67,10 @@ async def list_offsets(call: Call, request: ListOffsetsRequest) -> ListOffsetsRe
                 found = _error(each, ErrorCode.INVALID_REQUEST)
             elif has_no_meaning(call.context.version, each.timestamp):
                 found = _error(each, ErrorCode.UNSUPPORTED_VERSION)
-            elif partition is None:
+            elif known is None or partition is None:
                 found = _error(each, ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+            elif not call.leads(known, each.partition_index):
+                found = _error(each, ErrorCode.NOT_LEADER_OR_FOLLOWER)
             else:
                 found = await _look_up(call.context.version, partition, each)
                 if reads_records(each.timestamp):

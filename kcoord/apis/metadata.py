@@ -12,6 +12,7 @@ from uuid import UUID
 from kcoord.apis.api import Api, Call, weighed
 from kcoord.apis.turns import Turns
 from kcoord.log.catalog import INTERNAL_TOPICS, METADATA_TOPIC, Topic, TopicRefused, is_legal_name
+from kcoord.nodes import NOBODY
 from wire.errors import ErrorCode
 from wire.messages import (
     MetadataRequest,
@@ -44,12 +45,12 @@ async def metadata(call: Call, request: MetadataRequest) -> MetadataResponse:
         return await refused(turns, request, error)
     response = MetadataResponse(
         brokers=[
-            MetadataResponseBroker(
-                node_id=broker.node_id, host=call.endpoint.host, port=call.endpoint.port, rack=broker.rack
-            )
+            MetadataResponseBroker(node_id=node.id, host=where.host, port=where.port, rack=node.rack)
+            for node in broker.nodes.alive
+            for where in (call.endpoint_of(node),)
         ],
         cluster_id=broker.cluster_id,
-        controller_id=broker.node_id,
+        controller_id=broker.nodes.controller,
         topics=await topics(call, request),
     )
     if request.include_topic_authorized_operations:
@@ -117,18 +118,21 @@ async def topics(call: Call, request: MetadataRequest) -> list[MetadataResponseT
 
 
 async def described(call: Call, turns: Turns, topic: Topic) -> MetadataResponseTopic:
-    """Return the entry of a topic: this broker leads each partition and holds its only replica."""
-    node_id = call.broker.node_id
+    """Return the entry of a topic."""
+    nodes = call.broker.nodes
     entry = MetadataResponseTopic(name=topic.name, topic_id=topic.topic_id, is_internal=topic.is_internal)
     for partition in tuple(topic.partitions):
         await turns.step()
+        replicas, leader = nodes.replicas(topic, partition.index), nodes.leader(topic, partition.index)
         entry.partitions.append(
             MetadataResponsePartition(
+                error_code=ErrorCode.LEADER_NOT_AVAILABLE if leader == NOBODY else ErrorCode.NONE,
                 partition_index=partition.index,
-                leader_id=node_id,
+                leader_id=leader,
                 leader_epoch=partition.leader_epoch,
-                replica_nodes=[node_id],
-                isr_nodes=[node_id],
+                replica_nodes=list(replicas),
+                isr_nodes=nodes.in_sync(replicas),
+                offline_replicas=nodes.offline(replicas),
             )
         )
     return entry

@@ -76,7 +76,7 @@ async def offset_commit(call: Call, request: OffsetCommitRequest) -> OffsetCommi
             retention_time_ms=request.retention_time_ms,
             topics=known,
         )
-        response = await call.broker.shard_for(request.group_id).submit(call.context, forwarded)
+        response = await call.shard_for(request.group_id).submit(call.context, forwarded)
         if by_id:
             for done in response.topics:
                 done.name, done.topic_id = "", ids[done.name]

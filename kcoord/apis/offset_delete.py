@@ -41,7 +41,7 @@ async def offset_delete(call: Call, request: OffsetDeleteRequest) -> OffsetDelet
         if missing or topic is None:
             _entry(answer, asked.name).extend(missing)
     forwarded = OffsetDeleteRequest(group_id=request.group_id, topics=known)
-    response = await call.broker.shard_for(request.group_id).submit(call.context, forwarded)
+    response = await call.shard_for(request.group_id).submit(call.context, forwarded)
     if response.error_code != ErrorCode.NONE:
         return OffsetDeleteResponse(error_code=response.error_code)
     if not answer:

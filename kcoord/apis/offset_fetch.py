@@ -46,7 +46,7 @@ async def _ask(
     answers: list[OffsetFetchResponseGroup] = []
     for portion in portions(groups):
         slots = [
-            call.broker.shard_for(group.group_id).begin(
+            call.shard_for(group.group_id).begin(
                 call.context, OffsetFetchRequest(groups=[group], require_stable=require_stable)
             )
             for group in portion

@@ -30,7 +30,12 @@ async def offset_for_leader_epoch(call: Call, request: OffsetForLeaderEpochReque
         for each in asked.partitions:
             await turns.step()
             partition = None if topic is None else topic.partition(each.partition)
-            results.partitions.append(end_of_epoch(partition, each))
+            found = end_of_epoch(partition, each)
+            if topic is not None and partition is not None and not call.leads(topic, each.partition):
+                found = OffsetForLeaderPartitionResult(
+                    partition=each.partition, error_code=ErrorCode.NOT_LEADER_OR_FOLLOWER
+                )
+            results.partitions.append(found)
         answer.topics.append(results)
     return answer
 

@@ -242,6 +242,8 @@ def partition_to_write(
         raise Refused(ErrorCode.UNKNOWN_TOPIC_ID)
     if topic is None or partition is None:
         raise Refused(ErrorCode.UNKNOWN_TOPIC_OR_PARTITION)
+    if not call.leads(topic, index):
+        raise Refused(ErrorCode.NOT_LEADER_OR_FOLLOWER)
     error = error_beside_records(call, request, topic)
     if error is not ErrorCode.NONE:
         only_batch(records, call.context.version)

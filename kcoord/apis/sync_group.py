@@ -24,7 +24,7 @@ async def sync_group(call: Call, request: SyncGroupRequest) -> SyncGroupResponse
         request.protocol_name,
     ):
         return SyncGroupResponse(error_code=ErrorCode.INCONSISTENT_GROUP_PROTOCOL)
-    response = await call.broker.shard_for(request.group_id).submit(call.context, request)
+    response = await call.shard_for(request.group_id).submit(call.context, request)
     return cast("SyncGroupResponse", response)
 
 

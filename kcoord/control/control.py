@@ -1,5 +1,6 @@
 """What a test, or an operator, may do to a running server: all of it begins here."""
 
+from kcoord.control.brokers import BrokersControl
 from kcoord.control.clock import ClockControl
 from kcoord.control.faults import FaultsControl
 from kcoord.control.groups import GroupsControl
@@ -26,6 +27,7 @@ class Control:
         self.groups = GroupsControl(broker, self._happenings)
         self.topics = TopicsControl(broker)
         self.faults = FaultsControl(broker)
+        self.brokers = BrokersControl(running)
         self.timeline = TimelineControl(broker)
         self.groups.story = self.timeline.story
 
@@ -44,6 +46,7 @@ class Control:
         await self._running.drop_connections("the server was reset")
         await self.groups.delete_all("the server was reset")
         await self.topics.reset()
+        await self.brokers.reset()
         self._presence.forget()
         self._happenings.forget()
         self.timeline.forget()

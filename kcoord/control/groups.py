@@ -156,7 +156,8 @@ class GroupsControl:
         if tables is None:
             raise Unavailable(self._why_unavailable(group_id))
         now = self._broker.clock.now()
-        return group_view(tables, group_id, now, partition=shard.partition, coordinator=self._broker.node_id)
+        coordinator = self._broker.nodes.leader(self._broker.offsets_topic, shard.partition)
+        return group_view(tables, group_id, now, partition=shard.partition, coordinator=coordinator)
 
     def _view_or_none(self, group_id: str) -> GroupView | None:
         shard = self._shard(group_id)

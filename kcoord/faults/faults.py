@@ -169,14 +169,14 @@ class Faults:
         for number in tuple(self._faults):
             self.remove(number)
 
-    def met(self, *, api: str, version: int, request: Any, client_id: str) -> Applied | None:
+    def met(self, *, api: str, version: int, request: Any, client_id: str, node_id: int) -> Applied | None:
         """Return the fault that a request meets, or None; what it is for is counted."""
         asked = Asked(
             api=api,
             version=version,
             request=request,
             client_id=client_id,
-            broker=self.broker.node_id,
+            broker=node_id,
             state_of=self._state_of,
             name_of=self._name_of(),
         )

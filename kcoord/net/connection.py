@@ -24,12 +24,13 @@ from kcoord.apis import BY_KEY
 from kcoord.apis.api import Api, Call, CloseConnection, Handler
 from kcoord.apis.api_versions import API as API_VERSIONS
 from kcoord.apis.api_versions import SOFTWARE_SINCE, is_fine, unsupported
-from kcoord.broker import Broker, Dropped, Endpoint, FaultMet
+from kcoord.broker import Broker, Dropped, FaultMet
 from kcoord.core.outcome import Context
 from kcoord.errors_in_place import answer_in_place_of, is_the_coordinators
 from kcoord.net.addresses import java_host
 from kcoord.net.letting_go import has_many, let_go
 from kcoord.net.unread import Unread
+from kcoord.nodes import Endpoint, Node
 from kcoord.notices import (
     AnswerUnsendable,
     ApiVersionUsed,
@@ -102,18 +103,28 @@ class Connection:
     """
 
     __slots__ = (
-        "_broker", "_endpoint", "_java_host", "_known", "_last_words", "_load", "_scope", "_software", "_stream",
-        "_used", "host", "last_active", "number", "port", "requests", "why",
+        "_broker", "_endpoint", "_java_host", "_known", "_last_words", "_listener", "_load", "_node", "_scope",
+        "_software", "_stream", "_used", "host", "last_active", "number", "port", "requests", "why",
     )  # fmt: skip
 
     def __init__(
-        self, broker: Broker, load: Load, stream: trio.abc.Stream, host: str, port: int, endpoint: Endpoint
+        self,
+        broker: Broker,
+        load: Load,
+        stream: trio.abc.Stream,
+        host: str,
+        port: int,
+        endpoint: Endpoint,
+        node: Node,
+        listener: str = "",
     ) -> None:
         self._broker = broker
         self.number = broker.next_connection()
         self._load = load
         self._stream = stream
         self._endpoint = endpoint
+        self._node = node
+        self._listener = listener
         self._scope = trio.CancelScope()
         self._java_host = java_host(host)
         self._known: dict[bytes, KnownHeader] = {}
@@ -237,7 +248,13 @@ class Connection:
         faults = self._broker.faults
         assert faults is not None
         context = known.call.context
-        return faults.met(api=known.api, version=context.version, request=request, client_id=context.client_id)
+        return faults.met(
+            api=known.api,
+            version=context.version,
+            request=request,
+            client_id=context.client_id,
+            node_id=self._node.id,
+        )
 
     def _tell_received(self, known: KnownHeader, request: Any) -> int:
         """Tell those who listen of a request, and return its number."""
@@ -250,7 +267,7 @@ class Connection:
                 host=self.host,
                 port=self.port,
                 client_id=context.client_id,
-                node_id=self._broker.node_id,
+                node_id=self._node.id,
                 api=known.api,
                 version=context.version,
                 request=request,
@@ -297,7 +314,7 @@ class Connection:
             # KIP-511: the body is not even looked at, and the answer is one that every client can read.
             read, handle, response_version = read_nothing, answer_unsupported, 0
         context = Context(version, header.client_id or "", self._java_host)
-        call = Call(self._broker, context, self._endpoint)
+        call = Call(self._broker, context, self._endpoint, self._listener, self._node)
         known = KnownHeader(frame[8:offset], offset, api.name, read, handle, call, response_version, api.weight)
         if version in api.versions:
             if frame[:4] not in self._used:

@@ -2,8 +2,9 @@
 
 import trio
 
-from kcoord.broker import Broker, Endpoint
+from kcoord.broker import Broker
 from kcoord.net.connection import Connection, Load
+from kcoord.nodes import Endpoint, Node
 from kcoord.notices import ConnectionRefused
 
 CHECKS_A_LIFETIME = 20
@@ -18,9 +19,11 @@ class Connections:
     its connection, and its client asks again.
     """
 
-    def __init__(self, broker: Broker) -> None:
+    def __init__(self, broker: Broker, node: Node | None = None, load: Load | None = None) -> None:
+        """`node` is the broker that clients come to, if there are several; what is large, `load` shares among them."""
         self._broker = broker
-        self._load = Load()
+        self._node = broker.nodes.first if node is None else node
+        self._load = Load() if load is None else load
         self._open: set[Connection] = set()
         self._one_ended = trio.Event()
 
@@ -40,14 +43,16 @@ class Connections:
             self._one_ended = trio.Event()
             await self._one_ended.wait()
 
-    async def serve(self, stream: trio.abc.Stream, host: str, port: int, endpoint: Endpoint) -> None:
+    async def serve(
+        self, stream: trio.abc.Stream, host: str, port: int, endpoint: Endpoint, listener: str = ""
+    ) -> None:
         """Serve one client until its connection ends; close it at once if there are too many already."""
         limit = self._broker.config.max_connections
         if len(self._open) >= limit:
             self._broker.tell(ConnectionRefused(host=host, port=port, limit=limit))
             await trio.aclose_forcefully(stream)
             return
-        connection = Connection(self._broker, self._load, stream, host, port, endpoint)
+        connection = Connection(self._broker, self._load, stream, host, port, endpoint, self._node, listener)
         self._open.add(connection)
         try:
             await connection.run()

@@ -3,14 +3,16 @@
 import errno
 import os
 import socket
+from collections.abc import Mapping, Sequence
 
 import trio
 
-from kcoord.broker import Broker, Endpoint
+from kcoord.broker import Broker
 from kcoord.config import WILDCARD_HOSTS, Address, Config, Listener
 from kcoord.net.addresses import plain_host
 from kcoord.net.connections import Connections
 from kcoord.net.socket_stream import PlainSocketStream
+from kcoord.nodes import Endpoint
 from kcoord.notices import AcceptFailed, Listening
 
 OUT_OF_RESOURCES = frozenset({errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOBUFS})
@@ -21,6 +23,7 @@ TOLD_EVERY = 10.0
 """Seconds for which an error that lasts, or comes again, is not told again."""
 ACCEPTED_AT_ONCE = 100
 """Connections that one turn lets in, so that a crowd at the door does not hold up those who are inside."""
+HIGHEST_PORT = 65_535
 BACKLOG = 4096
 """Connections that the kernel may hold ready; its own limit may be lower."""
 
@@ -33,6 +36,8 @@ class BoundListener:
     """A listener that has its socket."""
 
     def __init__(self, listener: Listener, sock: socket.socket, advertised: Address | None) -> None:
+        self.listener = listener
+        self.advertised = advertised
         self.name = listener.name
         host, port = sock.getsockname()[:2]
         self.address = Address(host, port)
@@ -43,6 +48,11 @@ class BoundListener:
             self._endpoint = Endpoint(advertised.host, advertised.port or port)
         elif host not in WILDCARD_HOSTS:
             self._endpoint = Endpoint(listener.address.host, port)
+
+    @property
+    def endpoint(self) -> Endpoint:
+        """What clients of other brokers of this server are told; without a host if each has to take its own."""
+        return self._endpoint or Endpoint("", self.address.port)
 
     def endpoint_for(self, local_host: str, local_port: int) -> Endpoint:
         """Return what a client is told to connect to that came to this local address.
@@ -89,16 +99,41 @@ class BoundListener:
                 # Some systems say only here that the client is gone.
                 sock.close()
                 continue
-            nursery.start_soon(connections.serve, PlainSocketStream(sock), plain_host(peer[0]), peer[1], endpoint)
+            nursery.start_soon(
+                connections.serve, PlainSocketStream(sock), plain_host(peer[0]), peer[1], endpoint, self.name
+            )
         return None
 
 
-async def bind_all(config: Config) -> list[BoundListener]:
-    """Bind every listener of the configuration, or none. Raises CannotListen."""
-    advertised = {listener.name: listener.address for listener in config.advertised_listeners}
+def listeners_of(config: Config, number: int) -> tuple[Listener, ...]:
+    """Return where the broker of that number, from 0, listens: at the ports behind those of the first one.
+
+    Raises CannotListen where there is no such port.
+    """
+    return tuple(_shifted(listener, number) for listener in config.listeners)
+
+
+def _shifted(listener: Listener, number: int) -> Listener:
+    address = listener.address
+    if not address.port or not number:
+        return listener
+    port = address.port + number
+    if port > HIGHEST_PORT:
+        raise CannotListen(f"broker {number + 1} cannot listen on {address.host}:{port}: there is no such port")
+    return Listener(listener.name, Address(address.host, port))
+
+
+async def bind_all(config: Config, number: int = 0) -> list[BoundListener]:
+    """Bind every listener of the broker of that number, from 0, or none. Raises CannotListen."""
+    advertised = {each.name: _shifted(each, number).address for each in config.advertised_listeners}
+    return await bind(listeners_of(config, number), advertised)
+
+
+async def bind(listeners: Sequence[Listener], advertised: Mapping[str, Address]) -> list[BoundListener]:
+    """Bind listeners, or none of them. Raises CannotListen."""
     bound: list[socket.socket] = []
     try:
-        for listener in config.listeners:
+        for listener in listeners:
             # Not a comprehension: those bound before a failure must be closed.
             bound.append(await _bind(listener))  # noqa: PERF401
     except CannotListen:
@@ -107,7 +142,7 @@ async def bind_all(config: Config) -> list[BoundListener]:
         raise
     return [
         BoundListener(listener, sock, advertised.get(listener.name))
-        for listener, sock in zip(config.listeners, bound, strict=True)
+        for listener, sock in zip(listeners, bound, strict=True)
     ]
 
 

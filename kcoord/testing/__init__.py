@@ -22,6 +22,7 @@ if TYPE_CHECKING:
         TopicView,
         Unavailable,
     )
+    from kcoord.control.brokers import BrokerView
     from kcoord.control.faults import FaultView
     from kcoord.faults import FaultRule
     from kcoord.serve import CannotListen
@@ -35,6 +36,7 @@ __all__ = [
     "AsyncClock",
     "AsyncGroup",
     "AsyncKcoord",
+    "BrokerView",
     "CannotListen",
     "Clock",
     "ConfigError",
@@ -61,6 +63,7 @@ _FOUND_IN = {
     "AsyncClock": "kcoord.testing.aio",
     "AsyncGroup": "kcoord.testing.aio",
     "AsyncKcoord": "kcoord.testing.aio",
+    "BrokerView": "kcoord.control.brokers",
     "CannotListen": "kcoord.serve",
     "Clock": "kcoord.testing.sync",
     "ConfigError": "kcoord.config",

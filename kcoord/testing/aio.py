@@ -13,6 +13,7 @@ from kcoord.control.groups import USUAL_TIMEOUT, Offset
 from kcoord.control.topics import NO_SETTINGS
 from kcoord.core.outcome import Now
 from kcoord.testing.awaiting import awaited
+from kcoord.testing.brokers import AsyncBrokers
 from kcoord.testing.defaults import Settings, Topics, config_for
 from kcoord.testing.faults import AsyncFaults
 from kcoord.testing.thread import Call, ServerGone, ServerThread
@@ -25,12 +26,18 @@ class AsyncKcoord:
     """A server that real clients connect to, for as long as the `async with` statement lasts; see `Kcoord`."""
 
     def __init__(
-        self, topics: Topics | None = None, *, settings: Settings | None = None, kafka_defaults: bool = False
+        self,
+        topics: Topics | None = None,
+        *,
+        brokers: int = 1,
+        settings: Settings | None = None,
+        kafka_defaults: bool = False,
     ) -> None:
-        self._server = ServerThread(config_for(topics, settings, kafka_defaults=kafka_defaults))
+        self._server = ServerThread(config_for(topics, settings, kafka_defaults=kafka_defaults, brokers=brokers))
         self._bootstrap = ""
         self.clock = AsyncClock(self)
         self.faults = AsyncFaults(self)
+        self.brokers = AsyncBrokers(self)
 
     @classmethod
     def of(cls, server: ServerThread, bootstrap: str) -> "AsyncKcoord":
@@ -40,6 +47,7 @@ class AsyncKcoord:
         self._bootstrap = bootstrap
         self.clock = AsyncClock(self)
         self.faults = AsyncFaults(self)
+        self.brokers = AsyncBrokers(self)
         return self
 
     async def __aenter__(self) -> Self:

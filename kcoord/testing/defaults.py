@@ -16,7 +16,7 @@ Topics = Mapping[str, int]
 Settings = Mapping[str, object]
 
 
-def config_for(topics: Topics | None, settings: Settings | None, *, kafka_defaults: bool) -> Config:
+def config_for(topics: Topics | None, settings: Settings | None, *, kafka_defaults: bool, brokers: int = 1) -> Config:
     """Return the configuration; `settings` bear Kafka's names and come before all else. Raises ConfigError."""
     usual = {} if kafka_defaults else WITHOUT_WAITING
-    return Config.from_settings({**ANY_PORT, **usual, **(settings or {})}, topics or {})
+    return Config.from_settings({**ANY_PORT, "brokers": brokers, **usual, **(settings or {})}, topics or {})

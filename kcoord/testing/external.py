@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 from kcoord.control import Control, Impossible, NotFound, TopicView
 from kcoord.control.errors import ControlError
 from kcoord.control.topics import NO_SETTINGS
+from kcoord.testing.brokers import Brokers
 from kcoord.testing.defaults import Settings, Topics
 from kcoord.testing.faults import Faults
 from kcoord.testing.sync import Clock, Kcoord
@@ -47,6 +48,7 @@ class ExternalKcoord(Kcoord):
         bootstrap: str,
         topics: Topics | None = None,
         *,
+        brokers: int = 1,  # noqa: ARG002 - it has as many as it has
         settings: Settings | None = None,
         kafka_defaults: bool = False,  # noqa: ARG002 - it has the defaults that it has
     ) -> None:
@@ -55,6 +57,7 @@ class ExternalKcoord(Kcoord):
         self._topics = dict(topics or {})
         self.clock = Clock(self)
         self.faults = Faults(self)
+        self.brokers = Brokers(self)
         host, colon, port = bootstrap.rpartition(":")
         if not colon or not host or not port.isdecimal():
             raise Impossible(f"KCOORD_BOOTSTRAP is {bootstrap!r}: it must be HOST:PORT")

@@ -9,6 +9,7 @@ from kcoord.control.groups import USUAL_TIMEOUT, Offset
 from kcoord.control.topics import NO_SETTINGS
 from kcoord.core.outcome import Now
 from kcoord.testing.awaiting import blocked, running_loop
+from kcoord.testing.brokers import Brokers
 from kcoord.testing.defaults import Settings, Topics, config_for
 from kcoord.testing.faults import Faults
 from kcoord.testing.thread import Call, ServerThread
@@ -23,7 +24,8 @@ T = TypeVar("T")
 class Kcoord:
     """A server that real clients connect to, for as long as the `with` statement lasts.
 
-    `topics` are there from the start, by name with their numbers of partitions. `settings` bear Kafka's names; without
+    `topics` are there from the start, by name with their numbers of partitions. `brokers` are logical ones: one server
+    at several ports, each of which leads a part of all partitions. `settings` bear Kafka's names; without
     them all are Kafka's defaults, but that a group's first member is not kept waiting, and that sessions may be as
     short as one likes. `kafka_defaults` takes Kafka's for these as well.
 
@@ -31,12 +33,18 @@ class Kcoord:
     """
 
     def __init__(
-        self, topics: Topics | None = None, *, settings: Settings | None = None, kafka_defaults: bool = False
+        self,
+        topics: Topics | None = None,
+        *,
+        brokers: int = 1,
+        settings: Settings | None = None,
+        kafka_defaults: bool = False,
     ) -> None:
-        self._server = ServerThread(config_for(topics, settings, kafka_defaults=kafka_defaults))
+        self._server = ServerThread(config_for(topics, settings, kafka_defaults=kafka_defaults, brokers=brokers))
         self._bootstrap = ""
         self.clock = Clock(self)
         self.faults = Faults(self)
+        self.brokers = Brokers(self)
 
     def __enter__(self) -> Self:
         self.start()

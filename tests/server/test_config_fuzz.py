@@ -61,7 +61,8 @@ def test_only_a_sentence_comes_out_or_a_server(settings, topics):
     for listener in (*config.listeners, *config.advertised_listeners):
         host = listener.address.host
         assert host.encode("idna") == host.encode("ascii")
-        node = MetadataResponseBroker(node_id=broker.node_id, host=host, port=listener.address.port, rack=broker.rack)
+        first = broker.nodes.first
+        node = MetadataResponseBroker(node_id=first.id, host=host, port=listener.address.port, rack=first.rack)
         for version in (2, 12):
             encode(MetadataResponse(brokers=[node], cluster_id=broker.cluster_id), version)
     assert config.listeners

@@ -296,7 +296,7 @@ async def test_headers_of_unusual_size_are_not_kept(autojump_clock, server):
     client = server.connect()
     for version in range(5):
         assert (await client.call(heartbeat("g", 1, "m"), version, client_id="x" * 5000)).error_code == 25
-    connection = next(iter(server.running._connections._open))
+    connection = next(iter(server.running.sites[0].connections._open))
     assert connection._known == {}
     assert (await client.call(heartbeat("g", 1, "m"), 4)).error_code == 25
     assert len(connection._known) == 1

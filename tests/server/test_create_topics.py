@@ -156,7 +156,7 @@ async def test_a_message_is_short_whatever_it_is_about(autojump_clock, server, v
 
 
 async def test_what_the_broker_refuses_is_answered(autojump_clock, server, monkeypatch):
-    def create_topic(name, partitions, why, settings):
+    def create_topic(name, partitions, why, settings, **_):
         raise TopicRefused("there is no more room", ErrorCode.POLICY_VIOLATION)
 
     monkeypatch.setattr(server.broker, "create_topic", create_topic)

@@ -2,8 +2,8 @@
 
 import pytest
 
-from kcoord.broker import Endpoint
 from kcoord.core.hashing import java_string_hash, partition_for
+from kcoord.nodes import Endpoint
 from tests.server.client import find, find_all
 from wire.messages import MetadataRequest
 

@@ -31,7 +31,7 @@ MANY = 30_000
 
 
 def answered(server):
-    return sum(one.requests for one in server.running._connections._open)
+    return sum(one.requests for one in server.running.sites[0].connections._open)
 
 
 async def test_whoever_sends_much_at_once_gives_others_their_turn(autojump_clock, server):
@@ -115,7 +115,7 @@ async def test_a_connection_that_waits_keeps_nothing_of_what_it_was_asked(autoju
 async def test_who_does_not_read_makes_room_for_who_asks_next(autojump_clock, server, monkeypatch):
     frame = request_frame(1, CLIENT_ID, DescribeGroupsRequest(groups=["g"] * 1000), 4)
     monkeypatch.setattr(connection, "LARGE", len(frame) + 1)
-    server.running._connections._load.unread.most = 50_000
+    server.running.sites[0].connections._load.unread.most = 50_000
     clients = []
     for _ in range(5):
         ours, theirs = lockstep_stream_pair()

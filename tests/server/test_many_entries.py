@@ -6,8 +6,8 @@ import trio
 from kcoord.apis import BY_KEY
 from kcoord.apis.api import Call
 from kcoord.apis.turns import A_TURN
-from kcoord.broker import Endpoint
 from kcoord.core.outcome import Context
+from kcoord.nodes import Endpoint
 from wire.messages import (
     AlterConfigsRequest,
     AlterConfigsResource,

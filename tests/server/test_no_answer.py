@@ -57,7 +57,7 @@ async def test_no_byte_is_sent_for_a_large_one_either(server, produced):
 async def test_it_counts_as_a_sign_of_life_and_as_a_request(autojump_clock, server, produced):
     client = server.connect()
     await trio.testing.wait_all_tasks_blocked()
-    (connection,) = server.running._connections._open
+    (connection,) = server.running.sites[0].connections._open
     await trio.sleep(5)
     await client.send_raw(records(0) * 2)
     await trio.testing.wait_all_tasks_blocked()

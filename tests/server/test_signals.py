@@ -48,12 +48,12 @@ def test_a_signal_while_the_server_starts_ends_it_without_a_word(number, status)
     done = python(
         f"""
         import os
-        import kcoord.serve
-        bind_all = kcoord.serve.bind_all
-        async def signalled(config):
+        import kcoord.net.site
+        bind_all = kcoord.net.site.bind_all
+        async def signalled(config, number):
             os.kill(os.getpid(), {int(number)})
-            return await bind_all(config)
-        kcoord.serve.bind_all = signalled
+            return await bind_all(config, number)
+        kcoord.net.site.bind_all = signalled
         """,
         *SERVE,
     )

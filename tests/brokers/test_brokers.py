@@ -1,0 +1,347 @@
+"""Several logical brokers: who is asked for what, and what happens when one stops or what it leads moves."""
+
+from dataclasses import replace
+
+import pytest
+import trio
+from trio.testing import wait_all_tasks_blocked
+
+from kcoord.control import Impossible, NotFound
+from kcoord.nodes import NOBODY
+from tests.server.client import find, heartbeat, join, sync
+from tests.server.conftest import on_loopback, start
+from wire.errors import ErrorCode
+from wire.messages import (
+    CreatableReplicaAssignment,
+    CreatableTopic,
+    CreatePartitionsAssignment,
+    CreatePartitionsRequest,
+    CreatePartitionsTopic,
+    CreateTopicsRequest,
+    DeleteRecordsPartition,
+    DeleteRecordsRequest,
+    DeleteRecordsTopic,
+    DescribeClusterRequest,
+    DescribeConfigsRequest,
+    DescribeConfigsResource,
+    DescribeTopicPartitionsRequest,
+    FetchPartition,
+    FetchRequest,
+    FetchTopic,
+    FindCoordinatorRequest,
+    ListConfigResourcesRequest,
+    ListGroupsRequest,
+    ListOffsetsPartition,
+    ListOffsetsRequest,
+    ListOffsetsTopic,
+    MetadataRequest,
+    MetadataRequestTopic,
+    OffsetForLeaderEpochRequest,
+    OffsetForLeaderPartition,
+    OffsetForLeaderTopic,
+    PartitionProduceData,
+    ProduceRequest,
+    TopicProduceData,
+    TopicRequest,
+)
+
+GROUPS = [f"g{number}" for number in range(12)]
+
+
+async def member(cluster, group):
+    """Let one member form a group at its coordinator; return its connection and its heartbeat."""
+    client = cluster.connect(cluster.coordinator_of(group))
+    first = await client.call(join(group), 4)
+    answer = await client.call(join(group, first.member_id), 4)
+    assert answer.error_code == 0
+    assert (await client.call(sync(group, answer.generation_id, answer.member_id), 3)).error_code == 0
+    return client, heartbeat(group, answer.generation_id, answer.member_id)
+
+
+async def metadata(cluster, node_id, *topics):
+    wanted = [MetadataRequestTopic(name=name) for name in topics]
+    return await cluster.connect(node_id).call(MetadataRequest(topics=wanted), 12)
+
+
+async def create(client, topic):
+    (answer,) = (await client.call(CreateTopicsRequest(topics=[topic], timeout_ms=1_000), 7)).topics
+    return answer
+
+
+async def test_all_brokers_are_told_of_and_each_leads_a_part(autojump_clock, cluster):
+    for node_id in (1, 2, 3):
+        answer = await metadata(cluster, node_id, "t")
+        assert [(each.node_id, each.host, each.port) for each in answer.brokers] == [
+            (1, "broker-1", 9091),
+            (2, "broker-2", 9092),
+            (3, "broker-3", 9093),
+        ]
+        assert answer.controller_id == 1
+        (topic,) = answer.topics
+        assert sorted(each.leader_id for each in topic.partitions) == [1, 2, 3]
+        assert all(sorted(each.replica_nodes) == sorted(each.isr_nodes) == [1, 2, 3] for each in topic.partitions)
+        assert all(each.offline_replicas == [] and each.replica_nodes[0] == each.leader_id for each in topic.partitions)
+    described = await cluster.connect(2).call(DescribeClusterRequest(), 1)
+    assert [each.broker_id for each in described.brokers] == [1, 2, 3]
+    listed = await cluster.connect(2).call(ListConfigResourcesRequest(resource_types=[4]), 1)
+    assert [each.resource_name for each in listed.config_resources] == ["1", "2", "3"]
+
+
+async def test_groups_are_coordinated_by_the_leader_of_their_partition(autojump_clock, cluster):
+    client = cluster.connect(1)
+    answer = await client.call(FindCoordinatorRequest(key_type=0, coordinator_keys=GROUPS), 4)
+    found = {each.key: each.node_id for each in answer.coordinators}
+    assert found == {group: cluster.coordinator_of(group) for group in GROUPS}
+    assert set(found.values()) == {1, 2, 3}
+    assert all(each.host == f"broker-{each.node_id}" for each in answer.coordinators)
+
+
+async def test_others_refuse_a_group_and_list_only_their_own(autojump_clock, cluster):
+    for group in GROUPS[:6]:
+        client, beat = await member(cluster, group)
+        assert (await client.call(beat, 3)).error_code == 0
+        for other in cluster.not_coordinators_of(group):
+            assert (await cluster.connect(other).call(beat, 3)).error_code == ErrorCode.NOT_COORDINATOR
+    for view in cluster.brokers.list():
+        answer = await cluster.connect(view.node_id).call(ListGroupsRequest(), 4)
+        mine = [group for group in GROUPS[:6] if cluster.coordinator_of(group) == view.node_id]
+        assert sorted(each.group_id for each in answer.groups) == list(view.groups) == mine
+        assert view.coordinates in (16, 17)
+    assert {view.coordinator for view in cluster.control.groups.list()} == {1, 2, 3}
+
+
+async def test_records_are_asked_of_the_leader_alone(autojump_clock, cluster):
+    leader = cluster.leader_of("t", 0)
+    asked = {
+        FetchRequest: FetchRequest(
+            max_wait_ms=10_000,
+            min_bytes=1,
+            topics=[FetchTopic(topic="t", partitions=[FetchPartition(partition=0, fetch_offset=0)])],
+        ),
+        ListOffsetsRequest: ListOffsetsRequest(
+            replica_id=-1,
+            topics=[ListOffsetsTopic(name="t", partitions=[ListOffsetsPartition(partition_index=0, timestamp=-1)])],
+        ),
+        OffsetForLeaderEpochRequest: OffsetForLeaderEpochRequest(
+            topics=[OffsetForLeaderTopic(topic="t", partitions=[OffsetForLeaderPartition(partition=0, leader_epoch=0)])]
+        ),
+        DeleteRecordsRequest: DeleteRecordsRequest(
+            timeout_ms=1_000,
+            topics=[DeleteRecordsTopic(name="t", partitions=[DeleteRecordsPartition(partition_index=0, offset=0)])],
+        ),
+        ProduceRequest: ProduceRequest(
+            acks=1,
+            timeout_ms=1_000,
+            topic_data=[TopicProduceData(name="t", partition_data=[PartitionProduceData(index=0, records=b"x")])],
+        ),
+    }
+    versions = {FetchRequest: 11, ListOffsetsRequest: 7, ProduceRequest: 9, DeleteRecordsRequest: 2}
+    for cls, request in asked.items():
+        for node_id in (1, 2, 3):
+            start = trio.current_time()
+            answer = await cluster.connect(node_id).call(request, versions.get(cls, 4))
+            topics = answer.responses if cls in (FetchRequest, ProduceRequest) else answer.topics
+            parts = topics[0].partition_responses if cls is ProduceRequest else topics[0].partitions
+            code = parts[0].error_code
+            assert (code == ErrorCode.NOT_LEADER_OR_FOLLOWER) == (node_id != leader), (cls, node_id)
+            if node_id != leader:
+                assert trio.current_time() == start
+
+
+async def test_a_broker_has_settings_of_its_own_name(autojump_clock, cluster):
+    resource = DescribeConfigsResource(resource_type=4, resource_name="2", configuration_keys=None)
+    for node_id, code in ((2, 0), (1, ErrorCode.INVALID_REQUEST)):
+        answer = await cluster.connect(node_id).call(DescribeConfigsRequest(resources=[resource]), 4)
+        assert answer.results[0].error_code == code
+
+
+async def test_topics_have_the_replicas_that_are_asked_for(autojump_clock, cluster):
+    client = cluster.connect(1)
+    answer = await create(client, CreatableTopic(name="two", num_partitions=4, replication_factor=2))
+    assert (answer.error_code, answer.replication_factor) == (0, 2)
+    refused = await create(client, CreatableTopic(name="four", num_partitions=1, replication_factor=4))
+    assert refused.error_code == ErrorCode.INVALID_REPLICATION_FACTOR
+    assert refused.error_message == "there cannot be 4 replicas: there are 3 brokers"
+    given = [CreatableReplicaAssignment(partition_index=at, broker_ids=ids) for at, ids in enumerate([[3, 1], [3, 2]])]
+    assigned = CreatableTopic(name="own", num_partitions=-1, replication_factor=-1, assignments=given)
+    assert (await create(client, assigned)).error_code == 0
+    more = CreatePartitionsTopic(name="own", count=3, assignments=[CreatePartitionsAssignment(broker_ids=[2, 3])])
+    grown = await client.call(CreatePartitionsRequest(topics=[more], timeout_ms=1_000), 2)
+    assert grown.results[0].error_code == 0
+    (topic,) = (await metadata(cluster, 1, "own")).topics
+    assert [each.replica_nodes for each in topic.partitions] == [[3, 1], [3, 2], [2, 3]]
+    assert [each.leader_id for each in topic.partitions] == [3, 3, 2]
+    asked = DescribeTopicPartitionsRequest(topics=[TopicRequest(name="own")], response_partition_limit=10)
+    (entry,) = (await client.call(asked, 0)).topics
+    assert [each.leader_id for each in entry.partitions] == [3, 3, 2]
+
+
+@pytest.mark.parametrize(
+    ("brokers", "sentence"),
+    [
+        ([[1, 4]], "partition 0 is assigned to broker 4, which does not exist"),
+        ([[1, 1]], "partition 0 is assigned to broker 1 more than once"),
+        ([[1, 2], [3]], "partition 1 has 1 replicas, while others have 2"),
+        ([[1, 2, 3, 1]], "partition 0 is assigned to broker 1 more than once"),
+    ],
+)
+async def test_replicas_that_cannot_be(autojump_clock, cluster, brokers, sentence):
+    given = [CreatableReplicaAssignment(partition_index=at, broker_ids=ids) for at, ids in enumerate(brokers)]
+    wanted = CreatableTopic(name="own", num_partitions=-1, replication_factor=-1, assignments=given)
+    refused = await create(cluster.connect(1), wanted)
+    assert (refused.error_code, refused.error_message) == (ErrorCode.INVALID_REPLICA_ASSIGNMENT, sentence)
+
+
+async def test_a_group_moves_with_all_that_is_in_it(autojump_clock, cluster):
+    client, beat = await member(cluster, "g")
+    before = cluster.coordinator_of("g")
+    view = cluster.brokers.move("g", loading=5)
+    assert view.node_id == cluster.coordinator_of("g") != before
+    assert (await client.call(beat, 3)).error_code == ErrorCode.NOT_COORDINATOR
+    there = cluster.connect(view.node_id)
+    assert (await there.call(join("g", beat.member_id), 4)).error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    await cluster.control.clock.advance(5)
+    await wait_all_tasks_blocked()
+    assert (await there.call(beat, 3)).error_code == 0
+    group = cluster.control.groups.get("g")
+    assert (group.state, group.generation, group.coordinator) == ("Stable", 1, view.node_id)
+
+
+async def test_who_waits_is_told_to_look_for_the_coordinator_again(autojump_clock, cluster):
+    _, beat = await member(cluster, "g")
+    waiting = cluster.connect(cluster.coordinator_of("g"))
+    first = await waiting.call(join("g"), 4)
+    await waiting.send(join("g", first.member_id), 4)
+    await wait_all_tasks_blocked()
+    cluster.brokers.move("g")
+    assert (await waiting.receive()).error_code == ErrorCode.NOT_COORDINATOR
+    await wait_all_tasks_blocked()
+    assert (await cluster.connect(cluster.coordinator_of("g")).call(beat, 3)).error_code in (0, 27)
+
+
+async def test_loading_in_place(autojump_clock, cluster):
+    client, beat = await member(cluster, "g")
+    cluster.brokers.loading("g", 3)
+    answer = await client.call(join("g", beat.member_id), 4)
+    assert answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
+    await trio.sleep(3.1)
+    assert (await client.call(beat, 3)).error_code == 0
+
+
+async def test_a_broker_that_stops_closes_its_connections_and_others_lead(autojump_clock, cluster):
+    client, beat = await member(cluster, "g")
+    gone = cluster.coordinator_of("g")
+    view = await cluster.brokers.stop(gone)
+    assert (view.running, view.leads, view.coordinates, view.groups) == (False, 0, 0, ())
+    with pytest.raises(EOFError):
+        await client.receive_frame()
+    alive = next(each for each in (1, 2, 3) if each != gone)
+    answer = await metadata(cluster, alive, "t")
+    assert gone not in [each.node_id for each in answer.brokers]
+    assert answer.controller_id == alive
+    for partition in answer.topics[0].partitions:
+        assert partition.leader_id not in (gone, NOBODY)
+        assert (partition.offline_replicas, gone in partition.isr_nodes) == ([gone], False)
+    await wait_all_tasks_blocked()
+    assert (await cluster.connect(cluster.coordinator_of("g")).call(beat, 3)).error_code == 0
+    back = await cluster.brokers.start(gone)
+    assert (back.running, back.leads) == (True, 0)
+
+
+async def test_without_an_election_nobody_leads_until_the_broker_is_back(autojump_clock, cluster):
+    _, beat = await member(cluster, "g")
+    gone = cluster.coordinator_of("g")
+    await cluster.brokers.stop(gone, elect=False)
+    alive = next(each for each in (1, 2, 3) if each != gone)
+    client = cluster.connect(alive)
+    found = await client.call(find("g"), 3)
+    assert (found.error_code, found.node_id) == (ErrorCode.COORDINATOR_NOT_AVAILABLE, NOBODY)
+    assert (await client.call(beat, 3)).error_code == ErrorCode.NOT_COORDINATOR
+    partitions = (await metadata(cluster, alive, "t")).topics[0].partitions
+    without = [each for each in partitions if each.leader_id == NOBODY]
+    assert [each.error_code for each in without] == [ErrorCode.LEADER_NOT_AVAILABLE]
+    await cluster.brokers.start(gone)
+    await wait_all_tasks_blocked()
+    assert (await cluster.connect(gone).call(beat, 3)).error_code == 0
+
+
+async def test_all_may_stop_and_start_and_groups_are_there(autojump_clock, cluster):
+    _, beat = await member(cluster, "g")
+    for node_id in (1, 2, 3):
+        await cluster.brokers.stop(node_id)
+    assert cluster.broker.nodes.controller == NOBODY
+    for node_id in (1, 2, 3):
+        await cluster.brokers.start(node_id)
+    await wait_all_tasks_blocked()
+    assert (await cluster.connect(cluster.coordinator_of("g")).call(beat, 3)).error_code == 0
+
+
+async def test_reset_brings_everything_back(autojump_clock, cluster):
+    leaders = [cluster.leader_of("t", index) for index in range(3)]
+    await cluster.brokers.stop(2)
+    cluster.control.faults.add({"api": "Heartbeat", "error": 27})
+    await cluster.control.reset()
+    assert all(view.running for view in cluster.brokers.list())
+    assert sorted(leaders) == sorted(cluster.leader_of("t", index) for index in range(3))
+
+
+async def test_what_cannot_be(autojump_clock, cluster):
+    with pytest.raises(NotFound, match="there is no broker 9: there are 1, 2, 3"):
+        cluster.brokers.get(9)
+    with pytest.raises(Impossible, match="broker 2 runs already"):
+        await cluster.brokers.start(2)
+    here = cluster.coordinator_of("g")
+    with pytest.raises(Impossible, match=f"broker {here} coordinates group g already"):
+        cluster.brokers.move("g", here)
+    for seconds in (-1, float("nan"), float("inf"), "1", True):
+        with pytest.raises(Impossible, match="loading takes a number of seconds from 0"):
+            cluster.brokers.loading("g", seconds)
+    first, second = cluster.not_coordinators_of("g")
+    await cluster.brokers.stop(first)
+    with pytest.raises(Impossible, match=f"broker {first} does not run"):
+        await cluster.brokers.stop(first)
+    with pytest.raises(Impossible, match=f"broker {first} does not run"):
+        cluster.brokers.move("g", first)
+    await cluster.brokers.stop(second)
+    with pytest.raises(Impossible, match="no other broker runs that could coordinate group g"):
+        cluster.brokers.move("g")
+
+
+async def test_more_brokers_than_replicas_of_the_offsets_topic(autojump_clock, nursery):
+    server = await start(nursery, replace(on_loopback(), brokers=5))
+    replicas = {len(server.broker.nodes.replicas(server.broker.offsets_topic, index)) for index in range(50)}
+    assert replicas == {3}
+
+
+async def test_each_broker_has_a_port_and_comes_back_at_it(nursery):
+    server = await start(nursery, replace(on_loopback(), brokers=3))
+    addresses = server.running.addresses
+    assert len({each.port for each in addresses}) == 3
+    client = await server.dial(1)
+    answer = await client.call(MetadataRequest(topics=[]), 9)
+    assert [each.port for each in answer.brokers] == [each.port for each in addresses]
+    site = server.running.sites[1]
+    await server.running.stop_broker(site, "a test")
+    with pytest.raises(EOFError):
+        await client.receive_frame(30)
+    with pytest.raises(OSError, match="connect"):
+        await server.dial(1)
+    await server.running.start_broker(site)
+    assert server.running.addresses == addresses
+    again = await server.dial(1)
+    assert len((await again.call(MetadataRequest(topics=[]), 9)).brokers) == 3
+
+
+async def test_one_broker_that_stops_and_starts(autojump_clock, nursery):
+    server = await start(nursery, replace(on_loopback(), listeners=(), topics={"t": 1}))
+    from kcoord.control import Control
+
+    control = Control(server.running)
+    client = server.connect()
+    await client.call(MetadataRequest(topics=[]), 9)
+    await control.brokers.stop(1)
+    with pytest.raises(EOFError):
+        await client.receive_frame()
+    await control.brokers.start(1)
+    (topic,) = (await server.connect().call(MetadataRequest(topics=[MetadataRequestTopic(name="t")]), 9)).topics
+    assert topic.partitions[0].leader_id == 1
