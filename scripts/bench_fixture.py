@@ -22,7 +22,7 @@ from pathlib import Path
 
 IMPORTS = "import time; t = time.perf_counter(); from kcoord.testing import Kcoord; print(time.perf_counter() - t)"
 PLUGINS = (
-    "import time, pytest; t = time.perf_counter(); import kcoord.check.pytest_plugin; "
+    "import time, pytest; t = time.perf_counter(); import kcoord.bootstrap_option; "
     "import kcoord.testing.pytest_plugin; print(time.perf_counter() - t)"
 )
 ROUNDS = 15

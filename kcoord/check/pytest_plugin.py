@@ -1,15 +1,5 @@
-"""The option that pytest needs to run the rules: `pytest --pyargs kcoord.check --bootstrap HOST:PORT`."""
+"""The option that pytest needs to run the rules, for who names this plugin where the entry points are not there."""
 
-from typing import TYPE_CHECKING
+from kcoord.bootstrap_option import pytest_addoption
 
-if TYPE_CHECKING:
-    import pytest
-
-
-def pytest_addoption(parser: "pytest.Parser") -> None:
-    """Add the option, unless another plugin has one of that name, which is then ours as well."""
-    group = parser.getgroup("kcoord")
-    try:
-        group.addoption("--bootstrap", metavar="HOST:PORT", help="the broker that kcoord check's rules are run at")
-    except ValueError:
-        return
+__all__ = ["pytest_addoption"]

@@ -13,8 +13,9 @@ KINDS = [
     kind
     for module in (notes, notices)
     for _, kind in inspect.getmembers(module, inspect.isclass)
-    if kind.__module__ == module.__name__ and kind is not notes.Note
+    if kind.__module__ == module.__name__ and kind not in (notes.Note, notices.RequestReceived, notices.RequestAnswered)
 ] + [LinesLost]
+"""All but those of single requests, which are told to nobody who did not ask for them."""
 
 
 def example(kind):
