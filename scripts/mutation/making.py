@@ -337,11 +337,11 @@ def _is_docstring(node: ast.stmt) -> bool:
 def _is_declaration(node: ast.stmt) -> bool:
     """Whether a statement of a module or class only says something to the type checker, or about the slots."""
     match node:
-        case ast.AnnAssign(value=None):
+        case ast.AnnAssign(value=None) | ast.AnnAssign(annotation=ast.Name(id="TypeAlias")):
             return True
         case ast.Assign(targets=[ast.Name(id="__slots__")]):
             return True
-        case ast.Assign(value=ast.Subscript() | ast.BinOp(left=ast.Subscript())):
+        case ast.Assign(value=ast.Subscript() | ast.BinOp(right=ast.Subscript())):
             return True
         case ast.Assign(value=ast.Call(func=ast.Name(id="TypeVar"))):
             return True

@@ -26,7 +26,7 @@ from .driver import EPOCH_MS, Driver, sub
 from .situations import A1, A2, completing2, stable1, stable2, static2
 
 
-def test_a_leader_that_joined_later_than_others_leads_on_when_one_of_them_leaves(driver):
+def test_a_leader_that_others_stand_before_leads_on_when_a_follower_leaves(driver):
     s1, s2 = static2(driver).members
     back = driver.join("g", "c1", instance="i1").response
     assert back.leader == back.member_id != s1
@@ -35,7 +35,8 @@ def test_a_leader_that_joined_later_than_others_leads_on_when_one_of_them_leaves
     driver.join("g", "c2", member_id=s2, instance="i2")
     driver.join("g", "c1", member_id=back.member_id, instance="i1")
     assert third.response.leader == back.member_id
-    driver.leave("g", s2)
+    driver.leave("g", third.response.member_id)
+    assert driver.member_ids("g") == [s2, back.member_id]
     assert driver.inside("g").leader_id == back.member_id
 
 
@@ -181,39 +182,49 @@ def test_earlier_is_earlier_by_both_clocks():
 def test_who_takes_a_static_members_place_has_an_id_like_any_other(driver):
     static2(driver)
     impostor = driver.impostor("g")
-    protocols = [member.protocols for member in driver.inside("g").members.values()]
+
+    def inside():
+        members = sorted(driver.inside("g").members.values(), key=lambda one: one.group_instance_id)
+        return [(one.protocols, one.session_timeout_ms, one.rebalance_timeout_ms) for one in members]
+
+    before = inside()
     driver.operate(Fence("g", "i1", impostor))
     assert impostor.response.member_id == "i1-3"
-    assert [member.protocols for member in driver.inside("g").members.values()] == protocols
+    (note,) = driver.last.notes
+    assert (note.client_id, note.host) == ("impostor", "/127.0.0.1")
+    assert inside() == before
 
 
 def test_offsets_that_an_operator_sets_are_noted_like_a_commit_without_membership(driver):
-    driver.operate(SetOffsets("g", (NewOffset("t", 0, 5),)))
+    answer = driver.operate(SetOffsets("g", (NewOffset("t", 0, 5),)))
+    assert (answer.problem, answer.sentence) == (None, "")
     assert driver.last.notes == [
         GroupCreated(group="g"),
         OffsetsCommitted(group="g", member="", generation=-1, partitions=1),
     ]
     (record,) = driver.last.records
-    assert record.value.commit_timestamp == EPOCH_MS
+    assert (record.value.metadata, record.value.commit_timestamp) == ("", EPOCH_MS)
     driver.operate(SetOffsets("g", (NewOffset("t", 0, 6),)))
     assert driver.last.notes == [OffsetsCommitted(group="g", member="", generation=-1, partitions=1)]
     driver.operate(SetOffsets("g", (NewOffset("t", 0, None),)))
     assert driver.last.notes == [OffsetsDeleted(group="g", partitions=1)]
 
 
-def test_what_was_moved_is_due_after_the_heap_is_made_anew():
+@pytest.mark.parametrize("moves", range(60, 140))
+def test_what_was_moved_is_due_after_the_heap_is_made_anew(moves):
     timers = Timers()
     timers.set("a", 1.0)
     timers.set("a", 500.0)
-    for step in range(100):
+    for step in range(moves):
         timers.set("b", 400.0 - step)
-    assert timers.pop_due(400.0) == ("b", 301.0)
+    assert timers.pop_due(400.0) == ("b", 401.0 - moves)
     assert timers.pop_due(499.0) is None
     assert timers.pop_due(500.0) == ("a", 500.0)
 
 
 def test_half_a_pair_counts_like_any_other_unit():
     """UTF-8 cannot say it, and Python's strings can hold it."""
+    assert stored_bytes(OffsetCommitRequest(group_id="g")) == 61
     half = "\ud83d"
     assert utf16_length(half) == 1
     topic = OffsetCommitRequestTopic(name=half, partitions=[OffsetCommitRequestPartition(committed_metadata=half)])
@@ -263,11 +274,11 @@ def test_who_was_put_out_is_noted_with_all_that_is_known(driver):
     ]  # fmt: skip
 
 
-@pytest.mark.parametrize("offset", [0, 2**63 - 1])
-def test_an_operator_sets_any_offset_that_there_is(offset):
+@pytest.mark.parametrize(("partition", "offset"), [(0, 0), (3, 5), (2**31 - 1, 2**63 - 1)])
+def test_an_operator_sets_any_offset_that_there_is(partition, offset):
     driver = Driver.of(offset_metadata_max_bytes=4)
-    assert driver.operate(SetOffsets("g", (NewOffset("t", 3, offset, "text"),))) == DONE
-    assert driver.offset("g", partition=3) == offset
+    assert driver.operate(SetOffsets("g", (NewOffset("t", partition, offset, "text"),))) == DONE
+    assert driver.offset("g", partition=partition) == offset
 
 
 def test_nor_does_an_operator_set_a_text_that_no_record_holds():
@@ -304,3 +315,22 @@ def test_offsets_of_a_stable_group_that_is_none_of_consumers_do_not_expire():
     driver.commit("g", {("t", 0): 5}, made.leader, 1)
     driver.advance(1_200)
     assert (driver.state("g"), driver.offset("g")) == ("Stable", 5)
+
+
+@pytest.mark.parametrize(
+    ("named", "listed"), [(" \t\0Empty\x1f", ["g"]), ("Empty!", []), ("\xa0Empty", []), ("Empty", ["g"])]
+)
+def test_blanks_are_what_java_trims(driver, named, listed):
+    driver.commit("g", {("t", 0): 5})
+    assert [one.group_id for one in driver.list(states=[named]).response.groups] == listed
+
+
+def test_the_defaults_are_kafkas(driver):
+    driver.enter("g", "m1")
+    driver.commit("h", {("t", 0): 5})
+    driver.advance(600)
+    settings = driver.coordinator.tables.settings
+    assert (settings.group_min_session_timeout_ms, settings.group_max_session_timeout_ms) == (6_000, 1_800_000)
+    assert (settings.group_max_size, settings.group_initial_rebalance_delay_ms) == (2_147_483_647, 3_000)
+    assert (settings.offset_metadata_max_bytes, settings.message_max_bytes) == (4_096, 1_048_588)
+    assert (settings.offsets_retention_minutes, settings.offsets_retention_check_interval_ms) == (10_080, 600_000)
