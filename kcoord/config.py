@@ -330,7 +330,9 @@ class Config:
     @property
     def group_settings(self) -> GroupSettings:
         """The part that the coordinator reads."""
-        return GroupSettings(**{each.name: getattr(self, each.name) for each in fields(GroupSettings)})
+        return GroupSettings(
+            **{each.name: getattr(self, each.name) for each in fields(GroupSettings) if each.name != "behaviour"}
+        )
 
     @classmethod
     def from_settings(

@@ -40,7 +40,7 @@ def join_error(step: Step, parked: Parked, error: ErrorCode, member_id: str) -> 
         parked.token,
         JoinGroupResponse(
             error_code=error,
-            generation_id=UNKNOWN_GENERATION,
+            generation_id=step.behaviour.error_generation,
             protocol_name=no_protocol_name(parked.version),
             member_id=member_id,
         ),

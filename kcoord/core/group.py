@@ -1,9 +1,12 @@
 """A group and its members: data, counts and choices (Apache Kafka `ClassicGroup`). No rule about requests is here."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
 
-from kcoord.core.hashing import java_string_hash
+from kcoord.core.behaviour import LATEST, Behaviour, TieOrder
+from kcoord.core.hashing import java_hash_map_place, scala_2_12_place, scala_2_13_place
 from kcoord.core.states import ALLOWED_FROM, GroupState, IllegalMove
 from wire.errors import ErrorCode, WireError
 from wire.payloads import subscribed_topics
@@ -13,6 +16,15 @@ CONSUMER_PROTOCOL_TYPE = "consumer"
 
 Protocols = tuple[tuple[str, bytes], ...]
 """What a member supports, most wanted first: (protocol name, metadata)."""
+
+TIE_ORDERS: Mapping[TieOrder, Callable[[str], Any]] = MappingProxyType(
+    {
+        TieOrder.JAVA: java_hash_map_place,
+        TieOrder.SCALA_2_13: scala_2_13_place,
+        TieOrder.SCALA_2_12: scala_2_12_place,
+    }
+)
+"""By what names of protocols are sorted of which each has as many votes as the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,13 +103,14 @@ class Group:
     """
 
     __slots__ = (
-        "_counts", "awaiting_joins", "delay_left_ms", "generation", "group_id", "leader_id", "members",
+        "_counts", "awaiting_joins", "behaviour", "delay_left_ms", "generation", "group_id", "leader_id", "members",
         "new_member_added", "pending_joins", "pending_syncs", "previous_state", "protocol_name", "protocol_type",
         "state", "state_timestamp", "static_members", "subscribed_topics",
     )  # fmt: skip
 
-    def __init__(self, group_id: str, state_timestamp: int) -> None:
+    def __init__(self, group_id: str, state_timestamp: int, behaviour: Behaviour = LATEST) -> None:
         self.group_id = group_id
+        self.behaviour = behaviour
         self.state = GroupState.EMPTY
         self.previous_state = GroupState.DEAD
         self.state_timestamp = state_timestamp
@@ -141,6 +154,8 @@ class Group:
         """Validate a reference to a member, the instance id first (`ClassicGroup.validateMember`)."""
         if instance_id is not None:
             holder = self.static_members.get(instance_id)
+            if holder is None and not self.behaviour.checks_unknown_instances:
+                holder = member_id
             if holder is None:
                 return ErrorCode.UNKNOWN_MEMBER_ID
             if holder != member_id:
@@ -191,7 +206,7 @@ class Group:
         replaced = self.static_members[instance_id]
         member = self.members.pop(replaced)
         member.member_id = member_id
-        member.is_new = False
+        member.is_new = member.is_new and self.behaviour.replaced_member_stays_new
         self.members[member_id] = member
         self.static_members[instance_id] = member_id
         if self.leader_id == replaced:
@@ -257,8 +272,8 @@ class Group:
     def select_protocol(self) -> str:
         """Return the protocol with most votes among those that all members list.
 
-        In a tie that name wins which comes first in the Java `HashMap` in which the reference counts the votes; up to
-        twelve names it has sixteen buckets.
+        In a tie that name wins which comes first in the hash table in which the reference counts the votes; up to
+        twelve names it has sixteen buckets, where it has buckets.
         """
         size = len(self.members)
         candidates = frozenset(name for name, count in self._counts.items() if count == size)
@@ -266,7 +281,8 @@ class Group:
         for member in self.members.values():
             name = member.vote(candidates)
             votes[name] = votes.get(name, 0) + 1
-        return min(votes, key=lambda name: (-votes[name], hash_map_bucket(name), name))
+        place = TIE_ORDERS[self.behaviour.tie_order]
+        return min(votes, key=lambda name: (-votes[name], place(name), name))
 
     def compute_subscribed_topics(self) -> None:
         """Read the members' subscriptions, where they can be read (`ClassicGroup.computeSubscribedTopics`)."""
@@ -320,9 +336,3 @@ class Group:
             assert self.protocol_name in self._counts
         if self.state is not GroupState.COMPLETING_REBALANCE:
             assert all(m.parked_sync is None for m in self.members.values())
-
-
-def hash_map_bucket(text: str) -> int:
-    """Return where a Java `HashMap` of default size keeps this string (`HashMap.hash`)."""
-    value = java_string_hash(text) & 0xFFFFFFFF
-    return (value ^ value >> 16) & 15

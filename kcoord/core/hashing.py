@@ -26,6 +26,38 @@ def partition_for(group_id: str, partitions: int) -> int:
     return 0 if value == -0x8000_0000 else abs(value) % partitions
 
 
+def java_hash_map_place(text: str) -> int:
+    """Return where a Java `HashMap` of default size keeps this string (`HashMap.hash`)."""
+    value = java_string_hash(text) & 0xFFFFFFFF
+    return (value ^ value >> 16) & 15
+
+
+def scala_2_13_place(text: str) -> tuple[int, ...]:
+    """Return what an immutable HashMap of Scala 2.13 sorts by: the hash, improved, five bits at a time from the lowest.
+
+    (scala.collection.Hashing.improve.) A node has its own entries before those of the nodes below it, which this does
+    not tell: that matters only if some of the strings have the same five bits.
+    """
+    value = java_string_hash(text) & 0xFFFFFFFF
+    value = (value + ~(value << 9)) & 0xFFFFFFFF
+    value ^= value >> 14
+    value = (value + (value << 4)) & 0xFFFFFFFF
+    value ^= value >> 10
+    return tuple(value >> shift & 31 for shift in range(0, 32, 5))
+
+
+def scala_2_12_place(text: str) -> int:
+    """Return where a mutable HashMap of Scala 2.12, of default size, has this string, which is read from its end.
+
+    (scala.collection.mutable.HashTable.improve, scala.util.hashing.byteswap32.)
+    """
+    value = (java_string_hash(text) * 0x9E3775CD) & 0xFFFFFFFF
+    value = int.from_bytes(value.to_bytes(4, "little"), "big") * 0x9E3775CD & 0xFFFFFFFF
+    seed = 4
+    value = (value >> seed | value << 32 - seed) & 0xFFFFFFFF
+    return -(value >> 28)
+
+
 USUAL_LENGTH = 256
 _usual_hash = lru_cache(maxsize=8192)(java_string_hash)
 java_string_hash("")

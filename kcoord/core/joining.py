@@ -94,11 +94,16 @@ def join_group(step: Step, token: object, context: Context, request: JoinGroupRe
         join_without_id(step, group, join)
     else:
         join_with_id(step, group, join)
+    if step.behaviour.each_join_may_complete:
+        try_complete(step, group)
 
 
 def create_group(step: Step, group_id: str) -> Group:
     """Bring a group into being for a JoinGroup, whatever becomes of that: it is stored, and so listed."""
-    step.write(group_record(Group(group_id, step.now.wall_ms), step.now.wall_ms))
+    if step.behaviour.stores_from_first_generation:
+        step.tables.create(group_id, step.now.wall_ms)
+    else:
+        step.write(group_record(Group(group_id, step.now.wall_ms), step.now.wall_ms))
     step.note(GroupCreated(group=group_id))
     return step.tables.groups[group_id]
 
@@ -191,7 +196,7 @@ def add_member(step: Step, group: Group, join: Join, member_id: str) -> None:
         protocols=join.protocols,
         is_new=True,
     )
-    if group.in_initial_rebalance:
+    if group.in_initial_rebalance and not (step.behaviour.only_first_generation_extends and group.generation):
         group.new_member_added = True
     group.add(member, request.protocol_type)
     group.park_join(member, join.parked)
@@ -233,8 +238,9 @@ def wait_again(step: Step, group: Group, join: Join, member: Member) -> None:
     One that waited already is answered REBALANCE_IN_PROGRESS, upon which clients join again. Apache Kafka forgets it
     instead; its connection, which can only be an abandoned one, then never gets an answer.
     """
-    member.rebalance_timeout_ms = join.rebalance_timeout_ms
-    member.session_timeout_ms = join.request.session_timeout_ms
+    if not step.behaviour.rejoining_keeps_timeouts:
+        member.rebalance_timeout_ms = join.rebalance_timeout_ms
+        member.session_timeout_ms = join.request.session_timeout_ms
     group.change_protocols(member, join.protocols)
     superseded = group.park_join(member, join.parked)
     if superseded is not None:
@@ -260,8 +266,9 @@ def replace_static_member(step: Step, group: Group, join: Join, instance_id: str
     answer_held(step, group, member, ErrorCode.FENCED_INSTANCE_ID, replaced)
     step.cancel_session(group, replaced)
     step.restart_session(group, member)
-    member.rebalance_timeout_ms = join.rebalance_timeout_ms
-    member.session_timeout_ms = join.request.session_timeout_ms
+    if not step.behaviour.rejoining_keeps_timeouts:
+        member.rebalance_timeout_ms = join.rebalance_timeout_ms
+        member.session_timeout_ms = join.request.session_timeout_ms
     group.change_protocols(member, join.protocols)
     step.note(
         StaticMemberReplaced(

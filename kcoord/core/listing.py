@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from kcoord.core.behaviour import LATEST, Behaviour, StateNames
 from kcoord.core.group import Group
 from kcoord.core.notes import GroupDeleted
 from kcoord.core.outcome import Context
@@ -25,9 +26,6 @@ from wire.messages import (
 NOT_FOUND_SINCE = 6
 """From this version of DescribeGroups on an unknown group is an error; before, it is in the state Dead (KIP-1043)."""
 GROUP_TYPE = "classic"
-GROUP_OPERATIONS = 1 << 3 | 1 << 6 | 1 << 8 | 1 << 10 | 1 << 11
-"""What may be done with a group where nothing is forbidden: READ, DELETE, DESCRIBE, DESCRIBE_CONFIGS, ALTER_CONFIGS
-(Apache Kafka `AclEntry.supportedOperations`)."""
 JAVA_BLANKS = "".join(map(chr, range(0x21)))
 
 
@@ -37,7 +35,7 @@ def describe_groups(step: Step, token: object, context: Context, request: Descri
     if request.include_authorized_operations:
         for one in described:
             if one.error_code == ErrorCode.NONE:
-                one.authorized_operations = GROUP_OPERATIONS
+                one.authorized_operations = step.behaviour.group_operations
     step.reply(token, DescribeGroupsResponse(groups=described))
 
 
@@ -52,10 +50,12 @@ def describe(group: Group | None, group_id: str, context: Context) -> DescribedG
             group_id=group_id,
             group_state=GroupState.DEAD.value,
         )
-    protocol = group.protocol_name if group.state is GroupState.STABLE else None
+    stable = group.state is GroupState.STABLE
+    protocol = group.protocol_name if stable else None
+    told = stable or not group.behaviour.assignments_in_stable_only
     return DescribedGroup(
         group_id=group_id,
-        group_state=group.state.value,
+        group_state=state_name(group.state, group.behaviour),
         protocol_type=group.protocol_type or "",
         protocol_data=protocol or "",
         members=[
@@ -65,7 +65,7 @@ def describe(group: Group | None, group_id: str, context: Context) -> DescribedG
                 client_id=member.client_id,
                 client_host=member.client_host,
                 member_metadata=member.metadata(protocol),
-                member_assignment=member.assignment,
+                member_assignment=member.assignment if told else b"",
             )
             for member in group.members.values()
         ],
@@ -74,28 +74,39 @@ def describe(group: Group | None, group_id: str, context: Context) -> DescribedG
 
 def list_groups(step: Step, token: object, _context: Context, request: ListGroupsRequest) -> None:
     """List the groups of this partition that pass both filters; an empty filter lets everything pass."""
-    states, types = known_states(request.states_filter), known_types(request.types_filter)
+    states = known_states(request.states_filter, step.behaviour)
+    types = known_types(request.types_filter)
     listed = [
         ListedGroup(
             group_id=group.group_id,
             protocol_type=group.protocol_type or "",
-            group_state=group.state.value,
+            group_state=state_name(group.state, group.behaviour),
             group_type=GROUP_TYPE,
         )
         for group in step.tables.groups.values()
         if group.group_id not in step.tables.unseen
-        and (not request.states_filter or group.state.value.lower() in states)
+        and (not request.states_filter or group.state.value in states)
         and (not request.types_filter or GROUP_TYPE in types)
     ]
     step.reply(token, ListGroupsResponse(error_code=ErrorCode.NONE, groups=listed))
 
 
-def known_states(names: Iterable[str]) -> set[str]:
-    """Return the states that a filter names, in lower case (KIP-518).
+def state_name(state: GroupState, behaviour: Behaviour) -> str:
+    """Return what a state is called."""
+    return behaviour.completing_rebalance if state is GroupState.COMPLETING_REBALANCE else state.value
+
+
+def known_states(names: Iterable[str], behaviour: Behaviour = LATEST) -> set[str]:
+    """Return the states that a filter names (KIP-518), in Kafka's spelling.
 
     They are compared without regard to case and without the blanks around them: what Java's `trim` takes for blanks.
+    Older releases were stricter.
     """
-    return {name.strip(JAVA_BLANKS).lower() for name in names} & {state.value.lower() for state in GroupState}
+    if behaviour.state_names is StateNames.EXACTLY:
+        return set(names) & {state.value for state in GroupState}
+    trimmed = behaviour.state_names is StateNames.ANY_CASE_TRIMMED
+    named = {(name.strip(JAVA_BLANKS) if trimmed else name).lower() for name in names}
+    return {state.value for state in GroupState if state.value.lower() in named}
 
 
 def known_types(names: Iterable[str]) -> set[str]:
@@ -126,9 +137,16 @@ def delete_group(step: Step, group_id: str) -> ErrorCode:
 
 
 def remove_group(step: Step, group: Group, why: str) -> None:
-    """Let an Empty group be no more; what it had handed out is worth nothing then."""
+    """Let an Empty group be no more; what it had handed out is worth nothing then.
+
+    Before 4.0 a group that never had a generation was not stored, and no record said that it is gone
+    (Apache Kafka 3.9 `GroupMetadataManager.cleanupGroupMetadata`).
+    """
     for member_id in group.pending_joins:
         step.cancel_session(group, member_id)
-    step.write(group_tombstone(group.group_id))
+    if step.behaviour.stores_from_first_generation and not group.generation:
+        del step.tables.groups[group.group_id]
+    else:
+        step.write(group_tombstone(group.group_id))
     group.enter(GroupState.DEAD, step.now.wall_ms)
     step.note(GroupDeleted(group=group.group_id, why=why))

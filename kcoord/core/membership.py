@@ -29,7 +29,7 @@ def heartbeat(step: Step, token: object, _context: Context, request: HeartbeatRe
 def check_heartbeat(step: Step, request: HeartbeatRequest) -> ErrorCode:
     """Return the heartbeat's error code, and let it count (`GroupMetadataManager.classicGroupHeartbeat`)."""
     if not request.group_id:
-        return ErrorCode.INVALID_GROUP_ID
+        return step.no_group_id
     group = step.tables.groups.get(request.group_id)
     if group is None:
         return ErrorCode.UNKNOWN_MEMBER_ID
@@ -37,6 +37,8 @@ def check_heartbeat(step: Step, request: HeartbeatRequest) -> ErrorCode:
     if error is not ErrorCode.NONE:
         step.fenced(group, request.member_id, request.group_instance_id, "Heartbeat", error)
         return error
+    if group.state is GroupState.COMPLETING_REBALANCE and step.behaviour.heartbeats_wait_for_sync:
+        return ErrorCode.REBALANCE_IN_PROGRESS
     if request.generation_id != group.generation:
         return ErrorCode.ILLEGAL_GENERATION
     step.restart_session(group, group.members[request.member_id])
@@ -51,11 +53,24 @@ def leave_group(step: Step, token: object, context: Context, request: LeaveGroup
     Up to version 2 a request names one member, whose error is the answer's own.
     """
     if not request.group_id:
-        step.reply(token, LeaveGroupResponse(error_code=ErrorCode.INVALID_GROUP_ID))
+        step.reply(token, LeaveGroupResponse(error_code=step.no_group_id))
         return
     many = context.version >= LEAVE_MANY_SINCE
     leaving = request.members if many else [MemberIdentity(member_id=request.member_id)]
     group = step.tables.groups.get(request.group_id)
+    if group is not None and step.behaviour.leaves_one_by_one:
+        results = [result for one in leaving for result in leave_together(step, group, [one])]
+    else:
+        results = leave_together(step, group, leaving)
+    if many:
+        step.reply(token, LeaveGroupResponse(error_code=ErrorCode.NONE, members=results))
+    else:
+        step.reply(token, LeaveGroupResponse(error_code=results[0].error_code))
+
+
+def leave_together(step: Step, group: Group | None, leaving: list[MemberIdentity]) -> list[MemberResponse]:
+    """Let members go, and look once what that means to the group."""
+    handed_out = 0 if group is None else len(group.pending_joins)
     results = [
         MemberResponse(
             member_id=one.member_id,
@@ -66,14 +81,12 @@ def leave_group(step: Step, token: object, context: Context, request: LeaveGroup
     ]
     left = [one.member_id or one.group_instance_id or "" for one in results if one.error_code == ErrorCode.NONE]
     if group is not None and left:
+        disturbs = step.behaviour.pending_leave_rebalances or len(group.pending_joins) == handed_out
         if group.state is GroupState.PREPARING_REBALANCE:
             try_complete(step, group)
-        elif group.state is not GroupState.EMPTY:
+        elif group.state is not GroupState.EMPTY and disturbs:
             prepare_rebalance(step, group, f"explicit removal of {', '.join(left)}")
-    if many:
-        step.reply(token, LeaveGroupResponse(error_code=ErrorCode.NONE, members=results))
-    else:
-        step.reply(token, LeaveGroupResponse(error_code=results[0].error_code))
+    return results
 
 
 def leave(step: Step, group: Group, identity: MemberIdentity) -> ErrorCode:

@@ -5,6 +5,7 @@ Which topics and partitions exist is not the coordinator's business: it is asked
 
 from kcoord.core.answers import fits
 from kcoord.core.group import CONSUMER_PROTOCOL_TYPE, Group
+from kcoord.core.listing import remove_group
 from kcoord.core.notes import GroupCreated, OffsetsCommitted, OffsetsDeleted
 from kcoord.core.outcome import Context, Record
 from kcoord.core.states import GroupState
@@ -55,7 +56,7 @@ def offset_commit(step: Step, token: object, context: Context, request: OffsetCo
     group = step.tables.groups.get(request.group_id)
     error = check_commit(step, group, context, request)
     if error is ErrorCode.NONE and stored_bytes(request) > step.tables.settings.message_max_bytes:
-        error = ErrorCode.UNKNOWN_SERVER_ERROR
+        error = step.behaviour.too_large_commit
     topics = [
         OffsetCommitResponseTopic(
             name=topic.name,
@@ -74,7 +75,10 @@ def offset_commit(step: Step, token: object, context: Context, request: OffsetCo
     stored = codes.count(ErrorCode.NONE)
     if group is None and error is ErrorCode.NONE and codes:
         if not stored:
-            step.tables.begin(request.group_id, step.now.wall_ms)
+            if step.behaviour.stores_from_first_generation:
+                step.tables.create(request.group_id, step.now.wall_ms)
+            else:
+                step.tables.begin(request.group_id, step.now.wall_ms)
         step.note(GroupCreated(group=request.group_id))
     if stored:
         step.note(
@@ -97,7 +101,7 @@ def check_commit(step: Step, group: Group | None, context: Context, request: Off
     if group is None:
         if generation < 0:
             return ErrorCode.NONE if fits(request.group_id) else ErrorCode.UNKNOWN_SERVER_ERROR
-        known = context.version >= GROUP_ID_NOT_FOUND_SINCE
+        known = context.version >= GROUP_ID_NOT_FOUND_SINCE and step.behaviour.names_unknown_group
         return ErrorCode.GROUP_ID_NOT_FOUND if known else ErrorCode.ILLEGAL_GENERATION
     if generation < 0 and group.state is GroupState.EMPTY:
         return ErrorCode.NONE
@@ -213,6 +217,8 @@ def offset_delete(step: Step, token: object, _context: Context, request: OffsetD
     gone = stored - len(step.tables.offsets.get(request.group_id, {}))
     if gone:
         step.note(OffsetsDeleted(group=request.group_id, partitions=gone))
+    if gone and step.behaviour.last_offset_takes_group:
+        remove_if_bare(step, group)
 
 
 def check_delete(group: Group | None, request: OffsetDeleteRequest) -> ErrorCode:
@@ -244,6 +250,12 @@ def delete_topic(step: Step, group: Group, topic: OffsetDeleteRequestTopic) -> O
     )
 
 
+def remove_if_bare(step: Step, group: Group) -> None:
+    """Let a group go that has neither members nor offsets (Apache Kafka 3.9 `cleanupGroupMetadata`)."""
+    if group.state is GroupState.EMPTY and group.group_id not in step.tables.offsets:
+        remove_group(step, group, "nothing left in it")
+
+
 def topics_deleted(step: Step, topics: set[str]) -> None:
     """Drop what was committed for topics that are no more (Apache Kafka `OffsetMetadataManager.onPartitionsDeleted`).
 
@@ -256,3 +268,6 @@ def topics_deleted(step: Step, topics: set[str]) -> None:
             step.write(offset_tombstone(group_id, topic, partition))
         if gone:
             step.note(OffsetsDeleted(group=group_id, partitions=len(gone)))
+    if step.behaviour.last_offset_takes_group:
+        for group in list(step.tables.groups.values()):
+            remove_if_bare(step, group)

@@ -115,7 +115,10 @@ def complete_join(step: Step, group: Group) -> None:
         step.restart_session(group, member)
         member.is_new = False
         group.pending_syncs.add(member.member_id)
-    set_phase_timer(step, group, "sync", group.rebalance_timeout_ms)
+    if step.behaviour.keeps_who_does_not_sync:
+        group.pending_syncs.clear()
+    else:
+        set_phase_timer(step, group, "sync", group.rebalance_timeout_ms)
 
 
 def become_empty(step: Step, group: Group) -> None:
@@ -194,7 +197,9 @@ def complete_if_all_joined(step: Step, group: Group) -> None:
 
     Unlike `try_complete` this does not spare the initial delay: Apache Kafka 4 does not look at it on expiry.
     """
-    if group.state is GroupState.PREPARING_REBALANCE and group.has_all_joined:
+    if step.behaviour.expiry_spares_initial_delay:
+        try_complete(step, group)
+    elif group.state is GroupState.PREPARING_REBALANCE and group.has_all_joined:
         complete_join(step, group)
 
 

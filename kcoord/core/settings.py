@@ -2,6 +2,8 @@
 
 from dataclasses import dataclass
 
+from kcoord.core.behaviour import LATEST, Behaviour
+
 NEW_MEMBER_JOIN_TIMEOUT_MS = 5 * 60 * 1000
 """How long a brand-new member may wait in its first JoinGroup (ms). Not configurable in Kafka either
 (`GroupCoordinatorConfig.CLASSIC_GROUP_NEW_MEMBER_JOIN_TIMEOUT_MS`)."""
@@ -18,7 +20,7 @@ class GroupSettings:
 
     Times end in their unit (`_ms`, `_minutes`); `offset_metadata_max_bytes` counts UTF-16 code units, because
     Kafka compares it with the length of a Java string. `message_max_bytes` is what one batch of the offsets topic
-    may have (`LogConfig.maxMessageSize` of that topic).
+    may have (`LogConfig.maxMessageSize` of that topic). `behaviour` is what the release did that is taken as a model.
     """
 
     group_min_session_timeout_ms: int = 6_000
@@ -29,6 +31,7 @@ class GroupSettings:
     message_max_bytes: int = 1_048_588
     offsets_retention_minutes: int = 10_080
     offsets_retention_check_interval_ms: int = 600_000
+    behaviour: Behaviour = LATEST
 
     @property
     def offsets_retention_ms(self) -> int:

@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from kcoord.core.behaviour import Behaviour
 from kcoord.core.group import Group, Member
 from kcoord.core.notes import MemberFenced, Note
 from kcoord.core.outcome import Now, Outcome, Record, Reply
@@ -18,6 +19,17 @@ class Step:
         self.tables = tables
         self.now = now
         self.outcome = outcome
+
+    @property
+    def behaviour(self) -> Behaviour:
+        """What the release did that is taken as a model."""
+        return self.tables.settings.behaviour
+
+    @property
+    def no_group_id(self) -> ErrorCode:
+        """The error of a request, other than JoinGroup, that names the empty group."""
+        unknown = self.behaviour.empty_group_id_refused_by_join_only
+        return ErrorCode.UNKNOWN_MEMBER_ID if unknown else ErrorCode.INVALID_GROUP_ID
 
     def write(self, record: Record) -> None:
         """Owe a record, and let it take effect."""

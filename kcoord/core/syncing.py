@@ -29,6 +29,8 @@ def sync_group(step: Step, token: object, context: Context, request: SyncGroupRe
     if group.state is GroupState.STABLE:
         synced(step, group, member)
         sync_success(step, parked, group, member)
+        if step.behaviour.sync_restarts_session:
+            step.restart_session(group, member)
         return
     if member.parked_sync is not None:
         # The same member asks on another connection; the first one is not left without an answer.
@@ -43,7 +45,7 @@ def sync_group(step: Step, token: object, context: Context, request: SyncGroupRe
 def check_sync(step: Step, group: Group | None, request: SyncGroupRequest) -> ErrorCode:
     """Return the error that a SyncGroup meets, or NONE."""
     if not request.group_id:
-        return ErrorCode.INVALID_GROUP_ID
+        return step.no_group_id
     if group is None or group.state is GroupState.EMPTY:
         return ErrorCode.UNKNOWN_MEMBER_ID
     error = group.check_member(request.member_id, request.group_instance_id)

@@ -7,6 +7,7 @@ record - held requests, timers, who has rejoined - is soft, and gone after a rel
 from collections.abc import Callable
 from typing import Literal
 
+from kcoord.core.behaviour import LATEST, Behaviour
 from kcoord.core.group import Group, Member
 from kcoord.core.outcome import Record
 from kcoord.core.settings import GroupSettings
@@ -53,8 +54,13 @@ class Tables:
         is written (Apache Kafka `OffsetMetadataManager.validateOffsetCommit` puts it into a `TimelineHashMap`, which
         is read up to the last record that is committed).
         """
-        self.groups[group_id] = Group(group_id, now_ms)
+        self.create(group_id, now_ms)
         self.unseen.add(group_id)
+
+    def create(self, group_id: str, now_ms: int) -> Group:
+        """Bring a group into being without a record, for all to see."""
+        group = self.groups[group_id] = Group(group_id, now_ms, self.settings.behaviour)
+        return group
 
     def seen(self, group_id: str) -> Group | None:
         """Return a group as who looks at groups sees it."""
@@ -79,7 +85,7 @@ class Tables:
             return
         group = self.groups.get(group_id) if self.live else None
         if group is None:
-            self.groups[group_id] = restored_group(group_id, value)
+            self.groups[group_id] = restored_group(group_id, value, self.settings.behaviour)
         else:
             settle(group, value)
 
@@ -92,7 +98,7 @@ class Tables:
                 self.offsets.pop(key.group, None)
             return
         if key.group not in self.groups:
-            self.groups[key.group] = Group(key.group, value.commit_timestamp)
+            self.create(key.group, value.commit_timestamp)
         self.offsets.setdefault(key.group, {})[place] = value
 
 
@@ -149,13 +155,13 @@ def settle(group: Group, value: GroupMetadataValue) -> None:
         group.enter(state, value.current_state_timestamp)
 
 
-def restored_group(group_id: str, value: GroupMetadataValue) -> Group:
+def restored_group(group_id: str, value: GroupMetadataValue, behaviour: Behaviour = LATEST) -> Group:
     """Build a group from its record: Stable if it lists members, else Empty.
 
     A member comes back with one protocol, the chosen one, and with its session timeout for a rebalance timeout
     where the record is too old to have one (`GroupMetadataManager.replay`).
     """
-    group = Group(group_id, value.current_state_timestamp)
+    group = Group(group_id, value.current_state_timestamp, behaviour)
     for kept in value.members:
         member = Member(
             member_id=kept.member_id,

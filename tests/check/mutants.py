@@ -282,12 +282,10 @@ GROUPS = {
     ),
     "the first protocol of the leader is chosen": Mutant(
         "core.group:Group.select_protocol",
-        "return min(votes, key=lambda name: (-votes[name], hash_map_bucket(name), name))",
+        "return min(votes, key=lambda name: (-votes[name], place(name), name))",
         "return self.members[self.leader_id or next(iter(self.members))].vote(candidates)",
     ),
-    "ties between protocols go by the alphabet": Mutant(
-        "core.group:Group.select_protocol", "hash_map_bucket(name), ", ""
-    ),
+    "ties between protocols go by the alphabet": Mutant("core.group:Group.select_protocol", "place(name), ", ""),
     "protocols are chosen that not all members have": Mutant(
         "core.group:Group.select_protocol", "if count == size", "if count"
     ),

@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kcoord.core.group import Group, Member, Parked, hash_map_bucket
+from kcoord.core.group import Group, Member, Parked
+from kcoord.core.hashing import java_hash_map_place
 from kcoord.core.states import ALLOWED_FROM, GroupState, IllegalMove
 from wire.errors import ErrorCode
 
@@ -238,7 +239,7 @@ def test_d34_d35_the_vote(lists, chosen):
 
 def test_d36_a_tie_goes_to_whoever_comes_first_in_a_java_hash_map():
     names = ["sticky", "range", "roundrobin", "cooperative-sticky"]
-    buckets = [hash_map_bucket(name) for name in names]
+    buckets = [java_hash_map_place(name) for name in names]
     assert buckets == sorted(set(buckets))
     for first, second in pairwise(names):
         assert group_of([first, second], [second, first]).select_protocol() == first
