@@ -40,7 +40,7 @@ ENUMS = {
     ),
     "GroupState": ("EMPTY", "PREPARING_REBALANCE", "COMPLETING_REBALANCE", "STABLE", "DEAD"),
 }  # fmt: skip
-"""What is named instead of a code or a state: the next one, and the first one instead of the last."""
+"""What is named instead of a code or a state: the next one, and the first one instead of the last and of any other."""
 MayOmit = Callable[[str, str, str], bool | None]
 PLAIN = (ast.Eq, ast.NotEq, ast.Is, ast.IsNot, ast.In, ast.NotIn)
 """Comparisons whose other operator says the opposite."""
@@ -295,7 +295,8 @@ class _Finder(ast.NodeVisitor):
         match node:
             case ast.Attribute(value=ast.Name(id=("ErrorCode" | "GroupState") as enum), attr=name) if name.isupper():
                 names = ENUMS[enum]
-                self._change(node, f"{enum}.{names[(names.index(name) + 1) % len(names)]}")
+                place = names.index(name) if name in names else -1
+                self._change(node, f"{enum}.{names[(place + 1) % len(names)]}")
             case _:
                 self.generic_visit(node)
 

@@ -98,6 +98,11 @@ def test_the_same_change_of_the_same_line_is_told_apart_by_its_number():
     assert moved == [one.key for one in made(twice)]
 
 
+def test_a_code_that_the_script_does_not_know_is_changed_as_well():
+    (one,) = made(b"def f():\n    return ErrorCode.BRAND_NEW\n")
+    assert one.mutated == "return ErrorCode.UNKNOWN_SERVER_ERROR"
+
+
 def test_the_list_can_be_read_and_is_about_the_core():
     """Whether each of its lines is still there, the script says."""
     files = {key[0] for key in listed.read(LIST)}
