@@ -4,7 +4,7 @@ from typing import Any
 
 from kcoord.check.probe import Call
 from kcoord.check.rule import rule
-from kcoord.check.steps import assert_sync_refused
+from kcoord.check.steps import assert_sync_refused, start_in_order
 from kcoord.check.world import World
 from wire.errors import ErrorCode
 from wire.messages import SyncGroupRequest
@@ -240,8 +240,9 @@ async def g12(world: World) -> None:
     waiting = await follower.sync()
     await given(await leader.sync({leader.id: b"everything"}), b"everything")
     await given(waiting, b"")
-    for member in (leader, follower):
-        await member.start_join()
+    # Who rejoins before the leader does is told of the generation that there is.
+    await start_in_order(leader)
+    await follower.start_join()
     for member in (leader, follower):
         await member.finish_join()
     waiting = await follower.sync()
