@@ -16,7 +16,7 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import trio
 from cyclopts import App, CycloptsError, Parameter
@@ -27,9 +27,13 @@ from kcoord.serve import CannotListen, Running, UnknownStore, serve
 from kcoord.watch.log_lines import LinesLost, log_lines, render_line
 from kcoord.watch.writer import LineWriter, bytes_to
 
+if TYPE_CHECKING:
+    from kcoord.web.serving import ControlListener
+
 ENVIRONMENT_PREFIX = "KCOORD_"
-RESERVED = frozenset({"KCOORD_BOOTSTRAP", "KCOORD_CONTROL"})
-"""Names under the prefix that are meant for tests: they point to a server, they do not set one up."""
+CONTROL_TOKEN = "KCOORD_CONTROL_TOKEN"  # noqa: S105 - its name
+RESERVED = frozenset({"KCOORD_BOOTSTRAP", "KCOORD_CONTROL", CONTROL_TOKEN})
+"""Names under the prefix that are no settings: they are for tests and tools, which they point to a server."""
 _OF_A_KUBERNETES_SERVICE = re.compile(
     "KCOORD_(SERVICE_HOST|SERVICE_PORT(_[A-Z0-9_]+)?|PORT(_[0-9]+_(TCP|UDP|SCTP)(_(PROTO|PORT|ADDR))?)?)"
 )
@@ -52,9 +56,15 @@ app = App(
 
 # Loaded when they are called.
 app.command("kcoord.check.commands:check_command", name="check", help="Judge a broker by the rules of the protocol.")
+app.command("kcoord.demo.commands:demo_command", name="demo", help="Watch a group rebalance in the terminal.")
 app.command("kcoord.dump.commands:dump_command", name="dump", help="Print Kafka's frames field by field.")
 app.command("kcoord.dump.commands:record_command", name="record", help="Write what passes a proxy to a file.")
 app.command("kcoord.dump.commands:replay_command", name="replay", help="Play a recorded session; compare the answers.")
+app.command("kcoord.web.commands.groups:app", name="groups", help="Look at a running server's groups; interfere.")
+app.command("kcoord.web.commands.timeline:app", name="timeline", help="Tell what happened to a group, and why.")
+app.command("kcoord.web.commands.faults:app", name="faults", help="Let requests to a running server go wrong.")
+app.command("kcoord.web.commands.clock:app", name="clock", help="Move a running server's clock.")
+app.command("kcoord.web.commands.brokers:app", name="brokers", help="Stop and start a running server's brokers.")
 
 
 @app.command(name="serve")
@@ -67,6 +77,8 @@ def serve_command(
     memory_limit: Annotated[str | None, Parameter(name="--memory-limit")] = None,
     brokers: Annotated[int | None, Parameter(name="--brokers")] = None,
     config: Annotated[Path | None, Parameter(name="--config")] = None,
+    control: Annotated[str | None, Parameter(name="--control")] = None,
+    control_token: Annotated[str | None, Parameter(name="--control-token")] = None,
     log_format: Annotated[Literal["console", "json"], Parameter(name="--log-format")] = "console",
     log_level: Annotated[Literal["debug", "info", "warning", "error"], Parameter(name="--log-level")] = "info",
 ) -> None:
@@ -80,6 +92,9 @@ def serve_command(
     closed, it does not, and if it takes nothing, that is an error. Log lines go to standard error. The server
     never waits for them to be read or stored: those that find no room are dropped, and counted in a line of
     their own.
+
+    With --control, whoever connects there may move the clock, interfere with groups and more: kcoord groups,
+    timeline, faults, clock and brokers do. A second line, "kcoord is controlled at http://HOST:PORT", says where.
 
     Parameters
     ----------
@@ -97,6 +112,11 @@ def serve_command(
         How many logical brokers there are (1); each listens at a port of its own, behind that of the one before it.
     config
         A TOML file with Kafka's settings, and a table [topics].
+    control
+        HOST:PORT at which the server may be controlled over HTTP; port 0 takes a free one. Needs kcoord[web].
+    control_token
+        What who controls the server has to know, if that is more than this machine; also KCOORD_CONTROL_TOKEN in
+        the environment.
     log_format
         How log lines look.
     log_level
@@ -116,8 +136,11 @@ def serve_command(
     from_file, topics_from_file = read_file(config) if config is not None else ({}, {})
     settings = _merged(from_file, from_environment(os.environ), flags)
     effective = Config.from_settings(settings, {**topics_from_file, **_topics(topic or [])})
+    controlled = None if control is None else _control(control, control_token)
+    if control is None and control_token is not None:
+        raise ConfigError("--control-token means nothing without --control")
     _allow_many_files()
-    _serve(effective, log_format, log_level)
+    _serve(effective, log_format, log_level, controlled)
 
 
 def run(arguments: Sequence[str] | None) -> None:
@@ -227,7 +250,14 @@ def _allow_many_files() -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
-def _serve(config: Config, log_format: str, log_level: str) -> None:
+def _control(address: str, token: str | None) -> "ControlListener":
+    """Return the listener of the control, not bound yet. Raises ConfigError."""
+    from kcoord.web.serving import ControlListener, control_address
+
+    return ControlListener(control_address(address), token or os.environ.get(CONTROL_TOKEN) or None)
+
+
+def _serve(config: Config, log_format: str, log_level: str, control: "ControlListener | None") -> None:
     """Serve until a signal asks to stop. Raises ConfigError, CannotListen and CannotPrint.
 
     Ends in SystemExit if the signal came before the server was ready, with the status that shells expect.
@@ -236,7 +266,7 @@ def _serve(config: Config, log_format: str, log_level: str) -> None:
     log = _line_writer(lambda count: render(LinesLost(lines=count)))
     try:
         with _rare_collections():
-            stopped_early_by = trio.run(_serve_until_signal, config, log_lines(log_level, render, log.write))
+            stopped_early_by = trio.run(_serve_until_signal, config, log_lines(log_level, render, log.write), control)
     finally:
         log.close(PATIENCE_WITH_THE_LOG)
     if stopped_early_by is not None:
@@ -296,7 +326,9 @@ class StopSignals:
             self._token.run_sync_soon(self._arrived.set, idempotent=True)
 
 
-async def _serve_until_signal(config: Config, on_note: Callable[[object], None]) -> int | None:
+async def _serve_until_signal(
+    config: Config, on_note: Callable[[object], None], control: "ControlListener | None"
+) -> int | None:
     """Serve, and return the signal that came before the server was ready, if one did."""
     problem: Exception | None = None
     running: Running | None = None
@@ -313,8 +345,12 @@ async def _serve_until_signal(config: Config, on_note: Callable[[object], None])
 
                 nursery.start_soon(stop_at_a_signal)
                 running = await nursery.start(partial(serve, config, on_note=on_note))
+                if control is not None:
+                    await nursery.start(control.serve, running)
                 bound = ", ".join(str(address) for address in running.addresses)
                 _print(partial(print, f"kcoord is listening on {bound}"))
+                if control is not None:
+                    _print(partial(print, f"kcoord is controlled at {control.url}"))
         except* (CannotListen, CannotPrint, UnknownStore) as group:
             problem = group.exceptions[0]
     if isinstance(problem, UnknownStore):
