@@ -82,6 +82,7 @@ async def offsets_1(world: World) -> None:
     source="Apache Kafka GroupMetadataManager.maybeCompleteJoinPhase: nobody waits but who joins",
     versions="2-9",
     cost=11.5,
+    varies="how many commits fit into the time",
 )
 async def offsets_2(world: World) -> None:
     member = await world.stable1(world.group())
