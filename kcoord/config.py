@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 from uuid import UUID
 
+from kcoord.core.behaviour import LATEST, Behaviour
 from kcoord.core.settings import GroupSettings
 from kcoord.listeners import WILDCARD_HOSTS as WILDCARD_HOSTS
 from kcoord.listeners import Address as Address
@@ -22,6 +23,8 @@ from kcoord.listeners import listeners as read_listeners
 from kcoord.log.catalog import INTERNAL_TOPICS, METADATA_TOPIC, OFFSETS_TOPIC, Catalog, TopicRefused
 from kcoord.log.topic_config import JAVA_BLANKS as JAVA_BLANKS
 from kcoord.log.topic_config import NO_LIMIT, PRODUCER, TopicConfig, compression_type, policies, timestamp_type
+from kcoord.releases.masks import Mask, masks
+from kcoord.releases.release import RELEASES, release_name
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
 INT64_MIN, INT64_MAX = -(2**63), 2**63 - 1
@@ -95,6 +98,7 @@ _READERS: dict[Any, tuple[str, Callable[[str], Any]]] = {
     str | None: ("string", _text),
     tuple[Listener, ...]: ("list", read_listeners),
     tuple[str, ...]: ("list", policies),
+    tuple[Mask, ...]: ("list", masks),
 }
 """How the text of a setting is read, by its field's annotation; the names are those of Kafka's own tables."""
 
@@ -278,6 +282,17 @@ class Config:
         low=1,
         high=MOST_BROKERS,
     )
+    as_version: str | None = _setting(
+        "The release of Apache Kafka, from 0.11 on, whose APIs are offered and whose coordinator is imitated; without "
+        "one, all that there is. Not one of Kafka's.",
+        default=None,
+        reader=release_name,
+    )
+    mask: tuple[Mask, ...] = _setting(
+        "APIs of which only these versions are offered, or none: OffsetCommit=0-6,OffsetDelete=none. "
+        "Not one of Kafka's.",
+        default=(),
+    )
     memory_limit_bytes: int = _setting(
         "How much memory all records together may take; a producer is refused what is beyond it. -1 means no limit. "
         "Not one of Kafka's.",
@@ -331,8 +346,14 @@ class Config:
     def group_settings(self) -> GroupSettings:
         """The part that the coordinator reads."""
         return GroupSettings(
-            **{each.name: getattr(self, each.name) for each in fields(GroupSettings) if each.name != "behaviour"}
+            behaviour=self.behaviour,
+            **{each.name: getattr(self, each.name) for each in fields(GroupSettings) if each.name != "behaviour"},
         )
+
+    @property
+    def behaviour(self) -> Behaviour:
+        """What the coordinator does that is imitated."""
+        return LATEST if self.as_version is None else RELEASES[self.as_version].behaviour
 
     @classmethod
     def from_settings(

@@ -1,17 +1,26 @@
 """ApiVersions (key 18): which APIs, and which of their versions, are served.
 
-v1 throttle time; v3 flexible, and the client says what it is (KIP-511); v4 features whose minimum is 0 may be
-listed (KIP-584). There are no features here, so none is listed in any version.
+v1 throttle time; v3 flexible, and the client says what it is (KIP-511), and features are told (KIP-584); v4 features
+whose minimum is 0 may be listed. There are no features here, so none is listed in any version, unless the server is
+like a release: then its metadata.version is.
 """
 
 import re
 from collections.abc import Iterable
 
 from kcoord.apis.api import Api, Call
+from kcoord.releases.release import RELEASES
 from wire.errors import ErrorCode
-from wire.messages import ApiVersion, ApiVersionsRequest, ApiVersionsResponse
+from wire.messages import (
+    ApiVersion,
+    ApiVersionsRequest,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
 
 SOFTWARE_SINCE = 3
+FEATURE = "metadata.version"
 _SOFTWARE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
 
 
@@ -27,22 +36,37 @@ def listed(apis: Iterable[Api]) -> list[ApiVersion]:
     ]
 
 
-def unsupported() -> ApiVersionsResponse:
-    """Return the answer, to be sent as version 0, to a version that is not served (KIP-511).
+async def unsupported(call: Call, _request: object) -> ApiVersionsResponse:
+    """Answer, in version 0, a request of a version that is not served (KIP-511).
 
-    It names this API alone, so that the client can ask again.
+    It names this API alone, so that the client can ask again. Before Kafka 2.4 it named nothing.
     """
-    return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=listed([API]))
+    # The table has this module's API in it.
+    from kcoord.apis.served import served
+
+    config = call.broker.config
+    tells = config.as_version is None or RELEASES[config.as_version].fallback_tells
+    own = [served(config)[API.key]] if tells else []
+    return ApiVersionsResponse(error_code=ErrorCode.UNSUPPORTED_VERSION, api_keys=listed(own))
 
 
 async def api_versions(call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse:
     """Answer with the table of all APIs."""
     if call.context.version >= SOFTWARE_SINCE and not is_fine(request):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
-    # The table has this module's API in it.
-    from kcoord.apis import APIS
+    from kcoord.apis.served import served
 
-    return ApiVersionsResponse(api_keys=listed(APIS))
+    config = call.broker.config
+    answer = ApiVersionsResponse(api_keys=listed(served(config).values()))
+    metadata = None if config.as_version is None else RELEASES[config.as_version].metadata_version
+    if metadata is not None:
+        lowest, highest = metadata
+        answer.supported_features = [SupportedFeatureKey(name=FEATURE, min_version=lowest, max_version=highest)]
+        answer.finalized_features = [
+            FinalizedFeatureKey(name=FEATURE, max_version_level=highest, min_version_level=highest)
+        ]
+        answer.finalized_features_epoch = 0
+    return answer
 
 
 API = Api(request=ApiVersionsRequest, versions="0-4", handle=api_versions)

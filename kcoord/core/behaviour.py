@@ -49,6 +49,9 @@ class Behaviour:
     replaced_member_stays_new: bool = False
     """A static member that restarts in its first join phase has no session that its held request keeps alive
     (`GroupMetadata.replaceStaticMember`)."""
+    restarts_never_rebalance: bool = False
+    """A static member that restarts outside of a join phase disturbs nobody, whatever its protocols are now, and
+    nothing is written (`doJoinGroup` before 2.6)."""
     rejoining_keeps_timeouts: bool = False
     """A member that joins again has the timeouts that it joined with first (`GroupMetadata.updateMember` before
     3.3)."""
@@ -56,7 +59,7 @@ class Behaviour:
     """An instance id that is nobody's is refused; before 3.0 only one that is another member's was
     (`validateCurrentMember`)."""
     keeps_who_does_not_sync: bool = False
-    """There is no deadline for SyncGroup: who heartbeats stays (before KAFKA-12890)."""
+    """There is no deadline for SyncGroup: who heartbeats stays (before 2.8)."""
     error_generation: int = -1
     """The generation that a refused JoinGroup names."""
     empty_group_id_refused_by_join_only: bool = False

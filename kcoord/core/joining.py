@@ -28,6 +28,7 @@ REBALANCE_TIMEOUT_SINCE = 1
 """Version 0 has no rebalance timeout; the session timeout serves for it."""
 MEMBER_ID_REQUIRED_SINCE = 4
 """KIP-394: a newcomer gets an id first and joins with it, so that a lost answer leaves no ghost member."""
+SETTLED = (GroupState.COMPLETING_REBALANCE, GroupState.STABLE)
 SKIP_ASSIGNMENT_SINCE = 9
 """KIP-814: a static leader that came back may be told that it leads, without computing an assignment."""
 
@@ -280,8 +281,10 @@ def replace_static_member(step: Step, group: Group, join: Join, instance_id: str
             host=join.context.client_host,
         )
     )
-    if group.state is GroupState.STABLE and group.select_protocol() == group.protocol_name:
-        step.write(group_record(group, group.state_timestamp))
+    stays = step.behaviour.restarts_never_rebalance and group.state in SETTLED
+    if stays or (group.state is GroupState.STABLE and group.select_protocol() == group.protocol_name):
+        if not stays:
+            step.write(group_record(group, group.state_timestamp))
         if join.context.version >= SKIP_ASSIGNMENT_SINCE:
             skip = group.leader_id == member_id
             join_success(step, join.parked, group, member, skip_assignment=skip)

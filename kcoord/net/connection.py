@@ -20,10 +20,10 @@ from typing import Any
 
 import trio
 
-from kcoord.apis import BY_KEY
 from kcoord.apis.api import Api, Call, CloseConnection, Handler
 from kcoord.apis.api_versions import API as API_VERSIONS
 from kcoord.apis.api_versions import SOFTWARE_SINCE, is_fine, unsupported
+from kcoord.apis.served import served
 from kcoord.broker import Broker, Dropped, FaultMet
 from kcoord.core.outcome import Context
 from kcoord.errors_in_place import answer_in_place_of, is_the_coordinators
@@ -44,7 +44,6 @@ from wire.codec import reader
 from wire.errors import Unsendable, Unsupported, WireError
 from wire.frame import FrameBuffer
 from wire.header import read_request_header, response_frame
-from wire.messages import ApiVersionsResponse
 
 READ_SIZE = 65_536
 """Bytes that are read at once, at most, where nobody knows how many will come."""
@@ -78,11 +77,6 @@ class KnownHeader:
 def read_nothing(_frame: bytes, offset: int) -> tuple[None, int]:
     """Read a body whose layout nobody knows."""
     return None, offset
-
-
-async def answer_unsupported(_call: Call, _request: None) -> ApiVersionsResponse:
-    """Answer ApiVersions in a version that is not served."""
-    return unsupported()
 
 
 class Load:
@@ -303,8 +297,8 @@ class Connection:
         """
         header, offset = read_request_header(frame)
         version, response_version = header.api_version, header.api_version
-        api = BY_KEY.get(header.api_key)
-        if api is None or (version not in api.versions and api is not API_VERSIONS):
+        api = served(self._broker.config).get(header.api_key)
+        if api is None or (version not in api.versions and api.key != API_VERSIONS.key):
             raise Unsupported(f"API key {header.api_key}, version {version} is not served")
         read: Callable[[bytes, int], tuple[Any, int]]
         handle: Handler
@@ -312,7 +306,7 @@ class Connection:
             read, handle = reader(api.request, version), api.handle
         else:
             # KIP-511: the body is not even looked at, and the answer is one that every client can read.
-            read, handle, response_version = read_nothing, answer_unsupported, 0
+            read, handle, response_version = read_nothing, unsupported, 0
         context = Context(version, header.client_id or "", self._java_host)
         call = Call(self._broker, context, self._endpoint, self._listener, self._node)
         known = KnownHeader(frame[8:offset], offset, api.name, read, handle, call, response_version, api.weight)
@@ -327,7 +321,7 @@ class Connection:
         """Tell which version of an API the client uses, and what it is if it says so here. Raises WireError."""
         self._used.add(frame[:4])
         context = known.call.context
-        if api is API_VERSIONS and context.version >= SOFTWARE_SINCE and len(frame) < LARGE:
+        if api.key == API_VERSIONS.key and context.version >= SOFTWARE_SINCE and len(frame) < LARGE:
             request, _ = known.read(frame, known.offset)
             if is_fine(request):
                 self._software = request.client_software_name, request.client_software_version
