@@ -7,6 +7,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Properties;
 import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.locks.LockSupport;
 import java.util.regex.Pattern;
 import org.apache.kafka.clients.consumer.CommitFailedException;
 import org.apache.kafka.clients.consumer.ConsumerConfig;
@@ -18,8 +19,11 @@ import org.apache.kafka.clients.consumer.OffsetAndMetadata;
 import org.apache.kafka.clients.consumer.RangeAssignor;
 import org.apache.kafka.clients.consumer.RoundRobinAssignor;
 import org.apache.kafka.clients.consumer.StickyAssignor;
+import org.apache.kafka.common.KafkaException;
 import org.apache.kafka.common.TopicPartition;
+import org.apache.kafka.common.errors.InterruptException;
 import org.apache.kafka.common.errors.RebalanceInProgressException;
+import org.apache.kafka.common.errors.WakeupException;
 import org.apache.kafka.common.serialization.StringDeserializer;
 import org.json.JSONArray;
 import org.json.JSONObject;
@@ -82,9 +86,21 @@ final class Member implements Driver.Role, ConsumerRebalanceListener {
                 consumer.subscribe(topics, this);
             }
             while (!toldToClose(commands.poll())) {
-                report(consumer.poll(POLL));
-                commit();
+                step();
             }
+        }
+    }
+
+    /** Polls, reports and commits. What the client throws is told, and polled on after: it may be over. */
+    private void step() {
+        try {
+            report(consumer.poll(POLL));
+            commit();
+        } catch (InterruptException | WakeupException toEnd) {
+            throw toEnd;
+        } catch (KafkaException error) {
+            lines.tell(Lines.error(error).put("fatal", false));
+            LockSupport.parkNanos(POLL.toNanos());
         }
     }
 
