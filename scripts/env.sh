@@ -64,5 +64,5 @@ make_anew() {
     done
     # The pip that comes with older Pythons knows no dependency groups.
     "$directory/bin/python" -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-    "$directory/bin/python" -m pip install --quiet --disable-pip-version-check "${wanted[@]+"${wanted[@]}"}" --editable ".[web]"
+    "$directory/bin/python" -m pip install --quiet --disable-pip-version-check "${wanted[@]+"${wanted[@]}"}" --editable ".[web,demo]"
 }
