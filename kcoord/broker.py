@@ -14,6 +14,7 @@ from kcoord.log.catalog import OFFSETS_TOPIC, Catalog, Topic
 from kcoord.log.memory import LogMemory
 from kcoord.nodes import NO_ASSIGNMENTS, Node, Nodes
 from kcoord.notices import PartitionsAdded, RequestNotice, TopicConfigured, TopicCreated, TopicDeleted
+from kcoord.offsets_log import sequence_before_4_0
 from kcoord.shard import Elsewhere, Shard
 from kcoord.store.base import Store
 
@@ -106,6 +107,9 @@ class Broker:
             OFFSETS_TOPIC, self._offsets_partitions, random_id(), offsets_config, OFFSETS_TOPIC_SETTINGS
         )
         self.offsets_topic = offsets_topic
+        if config.behaviour.group_records_unnumbered:
+            for log in offsets_topic.partitions:
+                log.own_sequence = sequence_before_4_0
         self.elsewhere = Elsewhere(config.group_settings)
         """Answers for the groups that the broker which is asked does not coordinate."""
         self.nodes.place(offsets_topic, OFFSETS_REPLICAS)

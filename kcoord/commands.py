@@ -76,6 +76,8 @@ def serve_command(
     override: Annotated[list[str] | None, Parameter(name="--override", negative=())] = None,
     memory_limit: Annotated[str | None, Parameter(name="--memory-limit")] = None,
     brokers: Annotated[int | None, Parameter(name="--brokers")] = None,
+    as_version: Annotated[str | None, Parameter(name="--as-version")] = None,
+    mask: Annotated[str | None, Parameter(name="--mask")] = None,
     config: Annotated[Path | None, Parameter(name="--config")] = None,
     control: Annotated[str | None, Parameter(name="--control")] = None,
     control_token: Annotated[str | None, Parameter(name="--control-token")] = None,
@@ -110,6 +112,11 @@ def serve_command(
         SIZE that all records together may take, in bytes, or with KiB, MiB or GiB behind it (1GiB); -1 is no limit.
     brokers
         How many logical brokers there are (1); each listens at a port of its own, behind that of the one before it.
+    as_version
+        The release of Apache Kafka, from 0.11 to 4.4, to be like: its API versions are offered, and its coordinator is
+        imitated. 2 and 3 mean the newest of them.
+    mask
+        APIs of which fewer versions are offered, or none: OffsetCommit=0-6,OffsetDelete=none.
     config
         A TOML file with Kafka's settings, and a table [topics].
     control
@@ -128,6 +135,8 @@ def serve_command(
         ("--listen", "listeners", listen),
         ("--advertise", "advertised.listeners", advertise),
         ("--brokers", "brokers", None if brokers is None else str(brokers)),
+        ("--as-version", "as.version", as_version),
+        ("--mask", "mask", mask),
         ("--memory-limit", "memory.limit.bytes", None if memory_limit is None else _bytes(memory_limit)),
     )
     for flag, key, value in own_flags:

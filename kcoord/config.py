@@ -306,7 +306,18 @@ class Config:
 
     def is_set(self, attribute: str) -> bool:
         """Whether a setting was set when the server was started."""
-        return attribute in self.given or getattr(self, attribute) != type(self).__dataclass_fields__[attribute].default
+        return attribute in self.given or getattr(self, attribute) != self.default_of(attribute)
+
+    def default_of(self, attribute: str) -> Any:
+        """Return the default of a setting, which may be another one in the release that is imitated."""
+        if self.is_before_4 and attribute in _BEFORE_4:
+            return _BEFORE_4[attribute]
+        return type(self).__dataclass_fields__[attribute].default
+
+    @property
+    def is_before_4(self) -> bool:
+        """Whether a release before Kafka 4.0 is imitated."""
+        return self.as_version is not None and RELEASES[self.as_version].has_old_coordinator
 
     @property
     def retention_ms(self) -> int:
@@ -373,7 +384,10 @@ class Config:
                 raise ConfigError(f"{key} and {given_as[setting.attribute]} are the same setting")
             given_as[setting.attribute] = key
             values[setting.attribute] = setting.read(key, value)
-        config = cls(**values, topics=MappingProxyType(_read_topics(topics)), given=frozenset(values))
+        given = frozenset(values)
+        if "as_version" in values and RELEASES[values["as_version"]].has_old_coordinator:
+            values = {**_BEFORE_4, **values}
+        config = cls(**values, topics=MappingProxyType(_read_topics(topics)), given=given)
         config.check()
         return config
 
@@ -400,6 +414,8 @@ class Config:
                 )
 
 
+_BEFORE_4: Mapping[str, Any] = MappingProxyType({"log_message_timestamp_after_max_ms": INT64_MAX})
+"""Defaults that were other ones before Kafka 4.0 (KIP-1030)."""
 _RETENTION = ("log_retention_ms", "log_retention_minutes", "log_retention_hours")
 
 

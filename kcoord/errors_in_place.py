@@ -91,17 +91,28 @@ def refusal(request: Any, version: int, code: ErrorCode, settings: GroupSettings
 
     What Kafka checks before it looks for the coordinator comes first (`GroupCoordinatorService`): an empty
     group id where that is an error, and the bounds of the session timeout. A Heartbeat during loading is
-    answered NONE, so that nobody rejoins for that.
+    answered NONE, so that nobody rejoins for that. Releases before 4.0 differ as their `Behaviour` says.
     """
-    if isinstance(request, _NEEDS_GROUP_ID) and not request.group_id:
+    behaviour = settings.behaviour
+    needs_group_id = (JoinGroupRequest,) if behaviour.empty_group_id_refused_by_join_only else _NEEDS_GROUP_ID
+    if isinstance(request, needs_group_id) and not request.group_id:
         code = ErrorCode.INVALID_GROUP_ID
-    elif isinstance(request, JoinGroupRequest) and not (
-        settings.group_min_session_timeout_ms <= request.session_timeout_ms <= settings.group_max_session_timeout_ms
+    elif (
+        isinstance(request, JoinGroupRequest)
+        and behaviour.session_bounds_first
+        and not (
+            settings.group_min_session_timeout_ms <= request.session_timeout_ms <= settings.group_max_session_timeout_ms
+        )
     ):
         code = ErrorCode.INVALID_SESSION_TIMEOUT
+    elif isinstance(request, SyncGroupRequest) and code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
+        code = behaviour.sync_while_loading
     elif isinstance(request, HeartbeatRequest) and code is ErrorCode.COORDINATOR_LOAD_IN_PROGRESS:
         code = ErrorCode.NONE
-    return error_response(request, version, code)
+    answer = error_response(request, version, code)
+    if isinstance(answer, JoinGroupResponse):
+        answer.generation_id = behaviour.error_generation
+    return answer
 
 
 _NEEDS_GROUP_ID = (

@@ -17,8 +17,20 @@ from wire.records import read_header, records_of
 
 LARGEST: Final = 1_000_000
 """Bytes of keys and values that one batch may have (Apache Kafka: `max.message.bytes` of the topic)."""
+GROUP_KEY: Final = b"\x00\x02"
+"""What the key of a record about a group begins with: the version of its layout."""
 RECORDS_A_TURN: Final = 500
 """Records that are read or added before other tasks get a turn."""
+
+
+def sequence_before_4_0(records: Sequence[tuple[bytes | None, bytes | None]]) -> int:
+    """Return the base sequence of a batch: -1 if it is about a group, 0 if it is about offsets.
+
+    Each was a batch of its own then; where a batch here has both, its first record counts. (Apache Kafka 3.9
+    `GroupMetadataManager.storeGroup`, `storeOffsets`.)
+    """
+    key = records[0][0] or b""
+    return -1 if key[:2] == GROUP_KEY else 0
 
 
 class OffsetsLog:

@@ -179,7 +179,7 @@ async def changed(call: Call, turns: Turns, wish: Wish, *, validate_only: bool) 
         if wish.resource_type == ResourceType.TOPIC:
             await change_topic(call, turns, wish, validate_only=validate_only)
         elif wish.resource_type != ResourceType.BROKER:
-            await check_nothing(turns, wish)
+            await check_nothing(call, turns, wish)
     except InvalidSetting as wrong:
         return ResourceRefused(ErrorCode.INVALID_CONFIG, str(wrong))
     except ResourceRefused as refusal:
@@ -224,8 +224,10 @@ def apply(settings: dict[str, str], change: Change) -> None:
     settings[change.key] = how(settings.get(change.key, setting.default), change.value)
 
 
-async def check_nothing(turns: Turns, wish: Wish) -> None:
+async def check_nothing(call: Call, turns: Turns, wish: Wish) -> None:
     """Raise ResourceRefused if settings shall be set of what has none."""
+    if wish.resource_type == ResourceType.GROUP and call.broker.config.is_before_4:
+        raise ResourceRefused(ErrorCode.INVALID_REQUEST, "groups have no settings before Kafka 4.0")
     if not wish.name:
         raise ResourceRefused(ErrorCode.INVALID_REQUEST, "the resource has no name")
     async for each in turns.over(wish.changes):

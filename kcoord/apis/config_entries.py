@@ -88,8 +88,9 @@ def places_of(setting: Setting, config: Config) -> tuple[Place, ...]:
     found = []
     if config.is_set(setting.attribute):
         found.append((getattr(config, setting.attribute), Source.BROKER))
-    if setting.default is not None:
-        found.append((setting.default, Source.DEFAULT))
+    default = config.default_of(setting.attribute)
+    if default is not None:
+        found.append((default, Source.DEFAULT))
     withheld = setting.key in SENSITIVE
     return tuple(Place(setting.key, None if withheld else shown(value), source) for value, source in found)
 

@@ -77,7 +77,7 @@ def described(call: Call, resource: DescribeConfigsResource) -> Iterable[Entry]:
             return ()
         named_broker(name, call.node.id)
         return broker_entries(broker.config)
-    if kind not in tuple(ResourceType):
+    if kind not in tuple(ResourceType) or (kind == ResourceType.GROUP and broker.config.is_before_4):
         raise ResourceRefused(ErrorCode.INVALID_REQUEST, f"there are no resources of type {kind}")
     if kind == ResourceType.BROKER_LOGGER:
         named_broker(name, call.node.id)

@@ -12,7 +12,8 @@ from wire.messages import DescribedGroup, DescribeGroupsRequest, DescribeGroupsR
 async def describe_groups(call: Call, request: DescribeGroupsRequest) -> DescribeGroupsResponse:
     """Ask each group's shard, those of a portion before waiting for any."""
     described: list[DescribedGroup] = []
-    for portion in portions(request.groups):
+    once = call.broker.config.behaviour.describes_once
+    for portion in portions(list(dict.fromkeys(request.groups)) if once else request.groups):
         slots = [
             call.shard_for(group).begin(
                 call.context,

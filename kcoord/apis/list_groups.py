@@ -12,10 +12,12 @@ from wire.messages import ListedGroup, ListGroupsRequest, ListGroupsResponse
 async def list_groups(call: Call, request: ListGroupsRequest) -> ListGroupsResponse:
     """Ask every shard; one that is not owned is left out, any other error stands for the whole answer.
 
-    Apache Kafka `GroupCoordinatorService.listGroups`: a list with holes would pass for a full one.
+    Apache Kafka `GroupCoordinatorService.listGroups`: a list with holes would pass for a full one. Before 4.0 it was
+    given beside the error.
     """
+    behaviour = call.broker.config.behaviour
     asked = ListGroupsRequest(
-        states_filter=in_short(known_states(request.states_filter), request.states_filter),
+        states_filter=in_short(known_states(request.states_filter, behaviour), request.states_filter),
         types_filter=in_short(known_types(request.types_filter), request.types_filter),
     )
     broker, node = call.broker, call.node.id
@@ -30,7 +32,7 @@ async def list_groups(call: Call, request: ListGroupsRequest) -> ListGroupsRespo
         elif part.error_code != ErrorCode.NOT_COORDINATOR and error is ErrorCode.NONE:
             error = ErrorCode(part.error_code)
     if error is not ErrorCode.NONE:
-        return ListGroupsResponse(error_code=error)
+        return ListGroupsResponse(error_code=error, groups=groups if behaviour.lists_while_loading else [])
     return ListGroupsResponse(groups=groups)
 
 

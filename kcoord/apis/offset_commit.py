@@ -8,9 +8,11 @@ from uuid import UUID
 
 from kcoord.apis.api import Api, Call
 from kcoord.apis.turns import Turns
+from kcoord.core.behaviour import Behaviour
 from wire.errors import ErrorCode
 from wire.messages import (
     OffsetCommitRequest,
+    OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
     OffsetCommitResponse,
     OffsetCommitResponsePartition,
@@ -37,15 +39,16 @@ async def offset_commit(call: Call, request: OffsetCommitRequest) -> OffsetCommi
 
     If nothing is left, the group is not even asked: no error of its own, no session restarted, no group
     created (Apache Kafka `KafkaApis.handleOffsetCommitRequest`). Topics with refused partitions come first in the
-    answer. A topic that is named twice has two entries in it, but one as soon as anything is refused.
+    answer. A topic that is named twice has two entries in it, but one as soon as anything is refused; before Kafka 4.0
+    it always had one.
     """
-    catalog = call.broker.catalog
+    catalog, behaviour = call.broker.catalog, call.broker.config.behaviour
     by_id = call.context.version >= TOPIC_IDS_SINCE
     answer = Answer()
     known: list[OffsetCommitRequestTopic] = []
     ids: dict[str, UUID] = {}
     turns = Turns()
-    for asked in request.topics:
+    for asked in looked_at(request, behaviour):
         await turns.step()
         topic = catalog.by_id(asked.topic_id) if by_id else catalog.by_name(asked.name)
         if topic is None:
@@ -67,6 +70,7 @@ async def offset_commit(call: Call, request: OffsetCommitRequest) -> OffsetCommi
         if part.partitions:
             known.append(part)
             ids[topic.name] = topic.topic_id
+    known = once(known, behaviour)
     if known:
         forwarded = OffsetCommitRequest(
             group_id=request.group_id,
@@ -85,6 +89,23 @@ async def offset_commit(call: Call, request: OffsetCommitRequest) -> OffsetCommi
         for done in response.topics:
             answer.topic(done.name, done.topic_id).extend(done.partitions)
     return OffsetCommitResponse(topics=list(answer.topics.values()))
+
+
+def looked_at(request: OffsetCommitRequest, behaviour: Behaviour) -> list[OffsetCommitRequestTopic]:
+    """Return the topics of a commit that have an answer."""
+    if behaviour.skips_empty_topics:
+        return [topic for topic in request.topics if topic.partitions]
+    return request.topics
+
+
+def once(topics: list[OffsetCommitRequestTopic], behaviour: Behaviour) -> list[OffsetCommitRequestTopic]:
+    """Return each topic and each of its partitions once, before 4.0; of several entries the last one counts."""
+    if not behaviour.entries_once:
+        return topics
+    found: dict[str, dict[int, OffsetCommitRequestPartition]] = {}
+    for topic in topics:
+        found.setdefault(topic.name, {}).update((each.partition_index, each) for each in topic.partitions)
+    return [OffsetCommitRequestTopic(name=name, partitions=list(each.values())) for name, each in found.items()]
 
 
 API = Api(request=OffsetCommitRequest, versions="2-10", handle=offset_commit)

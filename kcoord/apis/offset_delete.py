@@ -5,6 +5,7 @@ from kcoord.apis.turns import Turns
 from wire.errors import ErrorCode
 from wire.messages import (
     OffsetDeleteRequest,
+    OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
     OffsetDeleteResponse,
     OffsetDeleteResponsePartition,
@@ -40,6 +41,8 @@ async def offset_delete(call: Call, request: OffsetDeleteRequest) -> OffsetDelet
             known.append(found)
         if missing or topic is None:
             _entry(answer, asked.name).extend(missing)
+    if call.broker.config.behaviour.entries_once:
+        known = once(known)
     forwarded = OffsetDeleteRequest(group_id=request.group_id, topics=known)
     response = await call.shard_for(request.group_id).submit(call.context, forwarded)
     if response.error_code != ErrorCode.NONE:
@@ -53,6 +56,14 @@ async def offset_delete(call: Call, request: OffsetDeleteRequest) -> OffsetDelet
 
 def _entry(answer: dict[str, OffsetDeleteResponseTopic], name: str) -> list[OffsetDeleteResponsePartition]:
     return answer.setdefault(name, OffsetDeleteResponseTopic(name=name)).partitions
+
+
+def once(topics: list[OffsetDeleteRequestTopic]) -> list[OffsetDeleteRequestTopic]:
+    """Return each topic and each of its partitions once."""
+    found: dict[str, dict[int, OffsetDeleteRequestPartition]] = {}
+    for topic in topics:
+        found.setdefault(topic.name, {}).update((each.partition_index, each) for each in topic.partitions)
+    return [OffsetDeleteRequestTopic(name=name, partitions=list(each.values())) for name, each in found.items()]
 
 
 API = Api(request=OffsetDeleteRequest, versions="0", handle=offset_delete)

@@ -42,7 +42,12 @@ async def offset_fetch(call: Call, request: OffsetFetchRequest) -> OffsetFetchRe
 async def _ask(
     call: Call, groups: list[OffsetFetchRequestGroup], require_stable: bool
 ) -> list[OffsetFetchResponseGroup]:
-    """Ask about groups, their topics by name; a group that is named twice is answered twice."""
+    """Ask about groups, their topics by name; a group that is named twice is answered twice, since Kafka 3.5."""
+    behaviour = call.broker.config.behaviour
+    if behaviour.fetches_groups_once:
+        groups = list({group.group_id: group for group in groups}.values())
+    if behaviour.entries_once:
+        groups = [once(group) for group in groups]
     answers: list[OffsetFetchResponseGroup] = []
     for portion in portions(groups):
         slots = [
@@ -54,6 +59,22 @@ async def _ask(
         answers += [group for slot in slots for group in (await slot.wait()).groups]
         await after(portion)
     return answers
+
+
+def once(group: OffsetFetchRequestGroup) -> OffsetFetchRequestGroup:
+    """Return the question with each topic and partition once, and without topics of which nothing is asked."""
+    if group.topics is None:
+        return group
+    found: dict[str, dict[int, None]] = {}
+    for topic in group.topics:
+        if topic.partition_indexes:
+            found.setdefault(topic.name, {}).update(dict.fromkeys(topic.partition_indexes))
+    return OffsetFetchRequestGroup(
+        group_id=group.group_id,
+        member_id=group.member_id,
+        member_epoch=group.member_epoch,
+        topics=[OffsetFetchRequestTopics(name=name, partition_indexes=list(each)) for name, each in found.items()],
+    )
 
 
 async def _one_group(call: Call, request: OffsetFetchRequest) -> OffsetFetchResponse:

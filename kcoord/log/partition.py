@@ -53,6 +53,11 @@ class Found:
     timestamp: int
 
 
+def no_sequence(_records: Sequence[tuple[bytes | None, bytes | None]]) -> int:
+    """Return 0, as Kafka's coordinator has it, which is no producer (`MemoryRecords.builder`)."""
+    return 0
+
+
 class Partition:
     """The log of one partition. `high_watermark` is the offset that the next record will get."""
 
@@ -69,6 +74,7 @@ class Partition:
         "index",
         "leader_epoch",
         "log_start_offset",
+        "own_sequence",
         "topic",
     )
 
@@ -76,6 +82,8 @@ class Partition:
         self.topic = topic
         self.index = index
         self.leader_epoch = 0
+        self.own_sequence: Callable[[Sequence[tuple[bytes | None, bytes | None]]], int] = no_sequence
+        """What batches that the broker itself writes have for a base sequence."""
         self.log_start_offset = 0
         self.high_watermark = 0
         self.config = config
@@ -186,7 +194,7 @@ class Partition:
                 write.time_ms,
                 base_offset=write.base_offset,
                 leader_epoch=self.leader_epoch,
-                base_sequence=0,  # as Kafka's coordinator has it, which is no producer (`MemoryRecords.builder`)
+                base_sequence=self.own_sequence(write.rows),
                 log_append_time=write.log_append_time,
                 deltas=write.deltas,
                 last_delta=write.last_delta,

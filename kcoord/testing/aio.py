@@ -14,7 +14,7 @@ from kcoord.control.topics import NO_SETTINGS
 from kcoord.core.outcome import Now
 from kcoord.testing.awaiting import awaited
 from kcoord.testing.brokers import AsyncBrokers
-from kcoord.testing.defaults import Settings, Topics, config_for
+from kcoord.testing.defaults import Masks, Settings, Topics, config_for
 from kcoord.testing.faults import AsyncFaults
 from kcoord.testing.thread import Call, ServerGone, ServerThread
 from kcoord.timeline import Timeline
@@ -30,10 +30,15 @@ class AsyncKcoord:
         topics: Topics | None = None,
         *,
         brokers: int = 1,
+        as_version: str | None = None,
+        mask: Masks | None = None,
         settings: Settings | None = None,
         kafka_defaults: bool = False,
     ) -> None:
-        self._server = ServerThread(config_for(topics, settings, kafka_defaults=kafka_defaults, brokers=brokers))
+        config = config_for(
+            topics, settings, kafka_defaults=kafka_defaults, brokers=brokers, as_version=as_version, mask=mask
+        )
+        self._server = ServerThread(config)
         self._bootstrap = ""
         self.clock = AsyncClock(self)
         self.faults = AsyncFaults(self)

@@ -4,6 +4,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from kcoord.config import Config
+from kcoord.releases.masks import NONE
 
 WITHOUT_WAITING: Mapping[str, object] = MappingProxyType(
     {"group.initial.rebalance.delay.ms": 0, "group.min.session.timeout.ms": 0}
@@ -16,7 +17,25 @@ Topics = Mapping[str, int]
 Settings = Mapping[str, object]
 
 
-def config_for(topics: Topics | None, settings: Settings | None, *, kafka_defaults: bool, brokers: int = 1) -> Config:
-    """Return the configuration; `settings` bear Kafka's names and come before all else. Raises ConfigError."""
-    usual = {} if kafka_defaults else WITHOUT_WAITING
+Masks = Mapping[str, str | None]
+
+
+def config_for(
+    topics: Topics | None,
+    settings: Settings | None,
+    *,
+    kafka_defaults: bool,
+    brokers: int = 1,
+    as_version: str | None = None,
+    mask: Masks | None = None,
+) -> Config:
+    """Return the configuration; `settings` bear Kafka's names and come before all else. Raises ConfigError.
+
+    `mask` has the versions that are left of an API, by its name, as "0-6", or None for none.
+    """
+    usual: dict[str, object] = {} if kafka_defaults else dict(WITHOUT_WAITING)
+    if as_version is not None:
+        usual["as.version"] = as_version
+    if mask:
+        usual["mask"] = [f"{api}={NONE if versions is None else versions}" for api, versions in mask.items()]
     return Config.from_settings({**ANY_PORT, "brokers": brokers, **usual, **(settings or {})}, topics or {})

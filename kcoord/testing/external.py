@@ -12,7 +12,7 @@ from kcoord.control import Control, Impossible, NotFound, TopicView
 from kcoord.control.errors import ControlError
 from kcoord.control.topics import NO_SETTINGS
 from kcoord.testing.brokers import Brokers
-from kcoord.testing.defaults import Settings, Topics
+from kcoord.testing.defaults import Masks, Settings, Topics
 from kcoord.testing.faults import Faults
 from kcoord.testing.sync import Clock, Kcoord
 from wire.errors import ErrorCode
@@ -49,6 +49,8 @@ class ExternalKcoord(Kcoord):
         topics: Topics | None = None,
         *,
         brokers: int = 1,  # noqa: ARG002 - it has as many as it has
+        as_version: str | None = None,
+        mask: Masks | None = None,
         settings: Settings | None = None,
         kafka_defaults: bool = False,  # noqa: ARG002 - it has the defaults that it has
     ) -> None:
@@ -62,6 +64,8 @@ class ExternalKcoord(Kcoord):
         if not colon or not host or not port.isdecimal():
             raise Impossible(f"KCOORD_BOOTSTRAP is {bootstrap!r}: it must be HOST:PORT")
         self._address = (host.strip("[]"), int(port))
+        if as_version is not None or mask:
+            raise Impossible(f"the server at {bootstrap} is of the release that it is of, and nothing of it is masked")
         if settings:
             raise Impossible(f"the server at {bootstrap} cannot be given settings: {', '.join(settings)}")
         self._create_configured()

@@ -10,7 +10,7 @@ from kcoord.control.topics import NO_SETTINGS
 from kcoord.core.outcome import Now
 from kcoord.testing.awaiting import blocked, running_loop
 from kcoord.testing.brokers import Brokers
-from kcoord.testing.defaults import Settings, Topics, config_for
+from kcoord.testing.defaults import Masks, Settings, Topics, config_for
 from kcoord.testing.faults import Faults
 from kcoord.testing.thread import Call, ServerThread
 from kcoord.timeline import Timeline
@@ -25,7 +25,9 @@ class Kcoord:
     """A server that real clients connect to, for as long as the `with` statement lasts.
 
     `topics` are there from the start, by name with their numbers of partitions. `brokers` are logical ones: one server
-    at several ports, each of which leads a part of all partitions. `settings` bear Kafka's names; without
+    at several ports, each of which leads a part of all partitions. `as_version` is a release of Apache Kafka, as "2.8",
+    whose API versions are offered and whose coordinator is imitated; `mask` leaves fewer versions of single APIs, as
+    {"OffsetCommit": "0-6", "OffsetDelete": None}. `settings` bear Kafka's names; without
     them all are Kafka's defaults, but that a group's first member is not kept waiting, and that sessions may be as
     short as one likes. `kafka_defaults` takes Kafka's for these as well.
 
@@ -37,10 +39,15 @@ class Kcoord:
         topics: Topics | None = None,
         *,
         brokers: int = 1,
+        as_version: str | None = None,
+        mask: Masks | None = None,
         settings: Settings | None = None,
         kafka_defaults: bool = False,
     ) -> None:
-        self._server = ServerThread(config_for(topics, settings, kafka_defaults=kafka_defaults, brokers=brokers))
+        config = config_for(
+            topics, settings, kafka_defaults=kafka_defaults, brokers=brokers, as_version=as_version, mask=mask
+        )
+        self._server = ServerThread(config)
         self._bootstrap = ""
         self.clock = Clock(self)
         self.faults = Faults(self)
