@@ -1,5 +1,6 @@
 """Every rule of `kcoord check`, against a server in this process, under virtual time."""
 
+import json
 from contextlib import asynccontextmanager
 from dataclasses import replace
 
@@ -14,6 +15,7 @@ from kcoord.check.target import Target, reach
 from kcoord.check.world import World
 from kcoord.config import Config
 from kcoord.serve import serve
+from kcoord.timeline import Recorder
 from tests.scenarios.harness import opener_to
 
 TOPICS = {"t": 3, "u": 3, "wide": 1000}
@@ -35,8 +37,20 @@ async def server(settings):
         running = await nursery.start(serve, config)
         opener = opener_to(running, nursery)
         target: Target = await reach(opener, ())
+        recorder = Recorder(running.clock.now)
+        running.broker.on_note(recorder.note)
+        running.broker.on_request(recorder.request)
         yield opener, target.offers
+        told(recorder)
         nursery.cancel_scope.cancel()
+
+
+def told(recorder):
+    """Whatever clients do to groups, their timelines can be told."""
+    for group in recorder.groups():
+        timeline = recorder.of(group)
+        assert timeline.text()
+        assert json.dumps(timeline.plain())
 
 
 @pytest.mark.parametrize(("rule", "case"), CASES)
