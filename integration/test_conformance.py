@@ -53,8 +53,8 @@ READ_ONLY: Final = {
     "log.retention.bytes", "log.retention.ms", "max.connections", "message.max.bytes", "min.insync.replicas",
 }  # fmt: skip
 OWN: Final = {
-    # Kafka's file has no cluster id, no store and no other brokers, and its memory no limit.
-    "brokers", "cluster.id", "memory.limit.bytes", "store",
+    # Kafka's file has no cluster id and no store; the others are kcoord's own.
+    "as.version", "brokers", "cluster.id", "mask", "memory.limit.bytes", "store",
 }  # fmt: skip
 
 
