@@ -308,6 +308,13 @@ class Shard:
         self._loads_until = max(self._loads_until, self._time.now().mono + seconds)
         self._nap.cancel()
 
+    async def load_at_once(self) -> None:
+        """Let loading take no longer than it has to, and return when it is over; at once if nobody loads."""
+        self._loads_until = -inf
+        self._nap.cancel()
+        while self.status is Status.LOADING:
+            await trio.lowlevel.checkpoint()
+
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
         """Load the partition, then write and keep time until cancelled. Started once loading was tried."""
         forget = self._time.on_advance(self._time_moved)

@@ -44,6 +44,9 @@ class Control:
         self.faults.clear()
         self.clock.resume()
         await self._running.drop_connections("the server was reset")
+        for shard in self._running.broker.shards:
+            # What is still to be loaded cannot be deleted.
+            await shard.load_at_once()
         await self.groups.delete_all("the server was reset")
         await self.topics.reset()
         await self.brokers.reset()

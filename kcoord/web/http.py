@@ -133,6 +133,7 @@ class Connection:
         data = b""
         if self._head:
             headers = list(self._head["headers"])
+            self._skip()
             if self._http.their_state is h11.SEND_BODY:
                 # What is left of the request is not read.
                 headers.append((b"connection", b"close"))
@@ -143,6 +144,12 @@ class Connection:
         if not message.get("more_body"):
             data += self._http.send(h11.EndOfMessage()) or b""
         await self._stream.send_all(data)
+
+    def _skip(self) -> None:
+        """Pass over what is here of a body that nobody wanted."""
+        with suppress(h11.RemoteProtocolError):
+            while self._http.their_state is h11.SEND_BODY and self._http.next_event() is not h11.NEED_DATA:
+                pass
 
     async def _refuse(self, error: h11.RemoteProtocolError) -> None:
         """Answer what is no HTTP."""

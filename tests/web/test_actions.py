@@ -201,6 +201,13 @@ async def test_a_reset_leaves_nothing(autojump_clock, bench, web):
     assert await web.told("GET", "/timeline") == {"groups": []}
 
 
+async def test_a_reset_does_not_leave_what_is_still_to_be_loaded(autojump_clock, bench, web):
+    await web.told("PUT", "/groups/g/offsets", {"offsets": [{"topic": "t", "partition": 0, "offset": 3}]})
+    await web.told("POST", "/groups/g/load", {"seconds": 1000}, status=204)
+    await web.told("POST", "/reset", status=204)
+    assert await web.refused("GET", "/groups/g", status=404) == "there is no group g"
+
+
 async def test_head_is_get_without_the_answer(autojump_clock, web):
     response = await web("HEAD", "/clock")
     assert response.status_code == 200
