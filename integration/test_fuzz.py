@@ -8,13 +8,17 @@ import os
 import pytest
 import trio
 
-from integration.fuzz.brokers import PROFILES, Profile, kcoord
-from integration.fuzz.campaign import Campaign, Drawn
-from integration.fuzz.operations import Kind, Timing
-from integration.fuzz.playing import texts
+from integration.fuzz.brokers import PROFILES, Profile, kcoord, met
+from integration.fuzz.campaign import Campaign, Drawn, sure
+from integration.fuzz.known import UNSEEN, unseen
+from integration.fuzz.operations import ACTORS, Actor, Kind, Operation, Sequence, Timing, Twist
+from integration.fuzz.playing import Difference, Played, texts
 from integration.fuzz.schedule import Schedule
 from integration.fuzz.shrinking import shrunk
+from kcoord.check.probe import Client
 from scripts.reference import started, why_not
+from wire.errors import ErrorCode
+from wire.messages import DescribedGroup, DescribeGroupsResponse, ListedGroup, ListGroupsResponse
 
 SEED = int(os.environ.get("FUZZ_SEED", "20"))
 SEQUENCES = int(os.environ.get("FUZZ_SEQUENCES", "50"))
@@ -71,7 +75,13 @@ def test_a_broker_differs_from_one_with_another_limit_and_not_from_one_like_it(t
         least = shrunk(other, played, 30)
     assert least.difference is not None
     assert len(least.sequence.operations) < min(8, len(played.sequence.operations))
-    assert {one.kind for one in least.sequence.operations} <= {Kind.ADVANCE, Kind.ROUND, Kind.JOIN}
+    assert {one.kind for one in least.sequence.operations} <= {
+        Kind.ADVANCE,
+        Kind.ROUND,
+        Kind.MOST,
+        Kind.RESTART,
+        Kind.JOIN,
+    }
     assert least.sequence.timing is Timing.NONE
 
 
@@ -80,12 +90,58 @@ def test_what_is_drawn_depends_on_the_seed_alone():
     assert Drawn(3, 5, waits=False).all() != Drawn(4, 5, waits=False).all()
 
 
+def test_sequences_that_use_the_group_of_the_empty_id_do_not_meet(tmp_path):
+    """That group is one and the same for all sequences, and one of the brokers has it from before."""
+    with kcoord(AT_ONCE.settings, tmp_path / "right") as right, kcoord(AT_ONCE.settings, tmp_path / "asked") as asked:
+        made = Campaign(Drawn(SEED, 10, waits=False), AT_ONCE, (("right", right), ("asked", asked)))
+        operations = (
+            Operation(Kind.LIST, number=1),
+            Operation(Kind.COMMIT, twists=(Twist.SIMPLE, Twist.UNKNOWN_GROUP), number=1),
+            Operation(Kind.LIST, number=1),
+            Operation(Kind.FETCH, twists=(Twist.UNKNOWN_GROUP, Twist.ALL)),
+        )
+        made.sequences = [Sequence((Actor(),) * ACTORS, operations, empty=True)] * 5
+        trio.run(before, right)
+        trio.run(made.run)
+    assert made.tally.sequences == {"alike": 5}
+    text = "\n".join(texts(made.first[0]))
+    assert "ListGroups(groups=[ListedGroup(group_state='Empty', group_type='classic')])" in text
+
+
+async def before(address: str) -> None:
+    """Commit to the group of the empty id."""
+    broker = await met("right", address)
+    async with Client(await broker.endpoint.open()) as client:
+        assert await client.commit("", {("fuzz-t", 0): 1}) == {("fuzz-t", 0): ErrorCode.NONE}
+
+
+def test_only_a_group_of_which_nothing_was_written_may_be_seen_by_one_alone():
+    none = DescribeGroupsResponse(groups=[DescribedGroup(group_id="g", group_state="Dead")])
+    empty = DescribeGroupsResponse(groups=[DescribedGroup(group_id="g", group_state="Empty")])
+    stable = DescribeGroupsResponse(groups=[DescribedGroup(group_id="g", group_state="Stable", protocol_type="x")])
+    assert unseen(empty, none, {"g"}) == UNSEEN
+    assert unseen(empty, none, {"h"}) is None
+    assert unseen(stable, none, {"g"}) is None
+    assert unseen(ListGroupsResponse(groups=[ListedGroup(group_id="g")]), ListGroupsResponse(), {"g"}) == UNSEEN
+
+
+def test_a_difference_is_sure_when_it_shows_twice():
+    sequence = Sequence((), ())
+    seen = Difference(3, "Heartbeat 4", "Heartbeat(generation_id=1)", "Heartbeat()")
+    like = Played(sequence, Difference(5, "Heartbeat 3", "Heartbeat(generation_id=2)", "Heartbeat()"))
+    other = Played(sequence, Difference(3, "Heartbeat 4", "Heartbeat()", "Heartbeat()"))
+    assert sure([like, other, Played(sequence)], seen) is None
+    assert sure([like, other, like], seen) is like
+
+
 def test_requests_keep_away_from_timers():
     schedule = Schedule([2.0], 0.25, 1.0, 10)
     assert schedule.next_gap(0.0) == 0.0
     schedule.note(0.0, 0.5)
     assert schedule.is_clear(1.7)
     assert not schedule.is_clear(2.0)
+    assert schedule.is_clear(0.6, schedule.half)
+    assert not schedule.is_clear(1.7, 0.1)
     assert schedule.next_gap(0.6) == 2.75
     schedule.note(2.8, 3.0)
     # What was started at 2.8 may fire from 4.55 on, and what fired at 2.0 may have started what fires from 3.75 on.

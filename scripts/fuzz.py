@@ -56,6 +56,7 @@ def options() -> argparse.ArgumentParser:
     parser.add_argument("--subject", metavar="HOST:PORT", help="a broker to be asked instead of this kcoord")
     parser.add_argument("--profile", choices=[one.name for one in PROFILES], help="only with these settings")
     parser.add_argument("--shrink", type=float, default=120, help="seconds to make one difference small; 0 for none")
+    parser.add_argument("--keep", type=Path, metavar="DIRECTORY", help="where plays go that differed the first time")
     return parser
 
 
@@ -77,6 +78,8 @@ def fuzz(profile: Profile, count: int, seed: int, wanted: argparse.Namespace) ->
         print(
             f"{campaign.candidates} differed; of {campaign.tried}, played again, {campaign.unconfirmed} did not again"
         )
+        if wanted.keep is not None:
+            keep(campaign, wanted.keep / profile.name.replace(" ", "-"))
         for sort, played in campaign.alike().items():
             print(f"\nmaking small: {sort}", flush=True)
             small = shrunk(campaign, played[0], wanted.shrink) if wanted.shrink else played[0]
@@ -84,6 +87,14 @@ def fuzz(profile: Profile, count: int, seed: int, wanted: argparse.Namespace) ->
             print(f"\nDIFFERENCE in {len(played)} of {count} sequences, first in number {number}: {sort}")
             print("\n".join(texts(small)), flush=True)
         return len(campaign.alike())
+
+
+def keep(campaign: Campaign, directory: Path) -> None:
+    """Write each play of a sequence that differed the first time to a file."""
+    directory.mkdir(parents=True, exist_ok=True)
+    for name, played in campaign.kept():
+        what = played.difference.sort if played.difference else played.cut or "alike"
+        directory.joinpath(f"{name}.txt").write_text("\n".join([what, *texts(played)]) + "\n")
 
 
 @contextmanager

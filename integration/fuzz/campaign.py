@@ -5,6 +5,7 @@ chance, is played again. A difference counts if it shows again in two of three p
 beside them.
 """
 
+import contextlib
 import itertools
 import os
 from collections.abc import Callable, Iterator
@@ -14,20 +15,22 @@ import trio
 from hypothesis import HealthCheck, Phase, given, seed, settings
 
 from integration.fuzz.brokers import Profile, met
-from integration.fuzz.operations import Sequence, Timing
+from integration.fuzz.operations import Sequence
 from integration.fuzz.playing import CHOICE, Difference, Pace, Played, play
 from integration.fuzz.side import Broker
 from integration.fuzz.strategies import sequences
 from integration.fuzz.tally import Tally
 
-SIDE_BY_SIDE = 120
+SIDE_BY_SIDE = 200
 TRIES = 4
 """How often a sequence is played that cannot be played to its end."""
-CAREFUL = Pace(settle=0.12, patience=2.0, written=0.15)
+CAREFUL = Pace(settle=0.12, patience=2.0, margin=0.5, written=0.15, stretch=2)
 UNHURRIED = Pace(patience=2.0)
 CONFIRMATIONS, ATTEMPTS = 2, 3
 A_FEW = 4
 """How many differences of a sort are played again, and how many plays are beside each other then."""
+
+PACES = (CAREFUL, UNHURRIED)
 
 QUIET = settings(
     database=None,
@@ -77,6 +80,8 @@ class Campaign:
     tally: Tally = field(default_factory=Tally)
     first: dict[int, Played] = field(default_factory=dict)
     """What came of each sequence the first time."""
+    later: dict[int, list[Played]] = field(default_factory=dict)
+    """What came of each that was played again, in order."""
     confirmed: dict[int, Played] = field(default_factory=dict)
     candidates: int = 0
     """How many sequences differed the first time."""
@@ -84,6 +89,8 @@ class Campaign:
     """How many of them were played again."""
     _brokers: tuple[Broker, Broker] | None = None
     _plays: Iterator[int] = field(default_factory=itertools.count)
+    _empty: trio.Lock = field(default_factory=trio.Lock)
+    """Held by who uses the group of the empty id."""
 
     def __post_init__(self) -> None:
         self.sequences = self.drawn.all()
@@ -100,7 +107,8 @@ class Campaign:
         for _ in range(TRIES):
             prefix = f"fuzz-{os.getpid()}-{next(self._plays)}"
             delay = self.profile.delay_ms / 1000
-            played = await play(sequence, brokers, prefix, tally=tally, pace=pace, delay=delay)
+            async with self._empty if sequence.empty else contextlib.nullcontext():
+                played = await play(sequence, brokers, prefix, tally=tally, pace=pace, delay=delay)
             if played.cut != CHOICE:
                 break
         return played
@@ -126,9 +134,9 @@ class Campaign:
 
         async def one(number: int, played: Played, seen: Difference) -> None:
             async with limit:
-                again = await self.again(brokers, played.sequence, seen)
-                if again is not None:
-                    self.confirmed[number] = again
+                self.later[number] = again = await self.again(brokers, played.sequence, seen)
+                if shown := sure(again, seen):
+                    self.confirmed[number] = shown
 
         async with trio.open_nursery() as nursery:
             for number, played in sorted(self.first.items()):
@@ -140,25 +148,33 @@ class Campaign:
                     self.tried += 1
                     nursery.start_soon(one, number, played, seen)
 
-    async def again(self, brokers: tuple[Broker, Broker], sequence: Sequence, seen: Difference) -> Played | None:
-        """Play a sequence again; return the last play that showed such a difference, if it showed often enough.
+    async def again(self, brokers: tuple[Broker, Broker], sequence: Sequence, seen: Difference) -> list[Played]:
+        """Play a sequence again until it is sure that it shows such a difference; return the plays.
 
-        More time is given where no timer runs: where one does, requests must come as they came the first time.
+        At first everything takes twice as long, timeouts as well, so that what comes before a timer fires, and what
+        after, is the same. Then it is played as it was the first time, with more patience: a delay that is a setting of
+        the brokers is not twice as long.
         """
-        timed = sequence.timing is not Timing.NONE or self.profile.delay_ms > 0
-        shown: list[Played] = []
-        for _ in range(ATTEMPTS):
-            played = await self.play(brokers, sequence, UNHURRIED if timed else CAREFUL, Tally())
-            if played.difference is not None and played.difference.sort == seen.sort:
-                shown.append(played)
-            if len(shown) == CONFIRMATIONS:
-                return played
-        return None
+        plays: list[Played] = []
+        for pace in PACES:
+            for _ in range(ATTEMPTS):
+                plays.append(await self.play(brokers, sequence, pace, Tally()))
+                if sure(plays, seen):
+                    return plays
+        return plays
 
     @property
     def unconfirmed(self) -> int:
         """How many differences did not show again."""
         return self.tried - len(self.confirmed)
+
+    def kept(self) -> Iterator[tuple[str, Played]]:
+        """Give the plays of sequences that differed the first time, each with a name."""
+        for number, played in sorted(self.first.items()):
+            if played.difference is not None:
+                yield f"{number:04}-first", played
+                for count, again in enumerate(self.later.get(number, ()), 1):
+                    yield f"{number:04}-again-{count}", again
 
     def alike(self) -> dict[str, list[Played]]:
         """Return the confirmed ones, those together that seem to be the same."""
@@ -172,3 +188,9 @@ class Campaign:
     def unfinished(self) -> int:
         """How many sequences were not played to their end, however often they were begun."""
         return sum(bool(one.cut) for one in self.first.values())
+
+
+def sure(plays: list[Played], seen: Difference) -> Played | None:
+    """Return the last of the plays that show such a difference, if there are enough of them."""
+    shown = [one for one in plays if one.difference is not None and one.difference.sort == seen.sort]
+    return shown[-1] if len(shown) >= CONFIRMATIONS else None

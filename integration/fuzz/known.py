@@ -8,12 +8,21 @@ from typing import Any
 
 from integration.fuzz.requests import Asked
 from wire.errors import ErrorCode
-from wire.messages import JoinGroupRequest, JoinGroupResponse, LeaveGroupRequest, SyncGroupRequest
+from wire.messages import (
+    DescribedGroup,
+    DescribeGroupsResponse,
+    JoinGroupRequest,
+    JoinGroupResponse,
+    LeaveGroupRequest,
+    ListGroupsResponse,
+    SyncGroupRequest,
+)
 
 SENT_AGAIN = "a JoinGroup or SyncGroup that is held and sent again is answered, where Kafka leaves it without an answer"
 LEFT = "a held SyncGroup of a member that leaves is answered, where Kafka leaves it without an answer"
 BEHIND = "what waits behind a request that only kcoord answers is carried out by kcoord alone"
 LEADER = "who leads after the leader is gone is left to the order of a hash map in Kafka"
+UNSEEN = "a group of which nothing is written is seen as soon as others of its partition write something"
 
 
 @dataclass(frozen=True)
@@ -63,3 +72,26 @@ def other_choice(first: Any, second: Any, leaders: set[str]) -> str | None:
     if first.leader != second.leader and not {first.leader, second.leader} & leaders:
         return LEADER
     return None
+
+
+def unseen(first: Any, second: Any, begun: set[str]) -> str | None:
+    """Why a group is there for one broker and not for the other, or None.
+
+    `begun` are the groups whose metadata was too long when they were first committed to. They are there from then on,
+    but who looks at groups sees what is written. Which groups of others are in the same partition, and when they write
+    something, is not up to a sequence. Kafka writes records together that come within some milliseconds
+    (`group.coordinator.append.linger.ms`), and then sees all that was there when it wrote, also what came after them.
+    """
+    same = isinstance(first, (DescribeGroupsResponse, ListGroupsResponse)) and type(first) is type(second)
+    return UNSEEN if same and without(first, begun) == without(second, begun) else None
+
+
+def without(answer: Any, begun: set[str]) -> list[Any]:
+    """Return the groups of an answer, but those that were begun and have nothing in them."""
+    return [one for one in answer.groups if one.group_id not in begun or not is_bare(one)]
+
+
+def is_bare(group: Any) -> bool:
+    """Whether a group has no members and no type, or is not there."""
+    members = isinstance(group, DescribedGroup) and group.members
+    return not members and not group.protocol_type and group.group_state in {"", "Dead", "Empty"}

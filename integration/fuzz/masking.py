@@ -25,7 +25,9 @@ class Names:
     def __init__(self, groups: dict[str, str], topic_ids: dict[str, uuid.UUID]) -> None:
         self._real: dict[Any, Any] = dict(groups)
         self._real.update((TOPIC_IDS[name], there) for name, there in topic_ids.items())
-        self._symbols: dict[Any, Any] = {real: symbol for symbol, real in self._real.items()}
+        # The empty text stands for much else, so that the group of the empty id is called by it.
+        self._symbols: dict[Any, Any] = {real: symbol for symbol, real in self._real.items() if real}
+        self.own = set(groups) | {real for real in groups.values() if not real}
         self._counts: dict[str, int] = {}
         self.groups = groups
 

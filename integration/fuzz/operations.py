@@ -18,6 +18,8 @@ class Kind(Enum):
     """What a client does next that behaves: join, sync, heartbeat; nothing while an answer is awaited."""
     ROUND = auto()
     """Everybody who has joined advances, one after the other."""
+    MOST = auto()
+    """The same, without one of them."""
     HEARTBEAT = auto()
     JOIN = auto()
     SYNC = auto()
@@ -31,6 +33,10 @@ class Kind(Enum):
     FIND = auto()
     DROP = auto()
     """Its connection is closed, whatever is awaited on it."""
+    RESTART = auto()
+    """It is started anew: with another connection, and without a member id."""
+    PAUSE = auto()
+    """Half of a short timeout passes, so that none runs out."""
     WAIT = auto()
     """Short timeouts, or the initial rebalance delay, run out."""
 
@@ -155,11 +161,14 @@ class Sequence:
     operations: tuple[Operation, ...]
     timing: Timing = Timing.NONE
     protocol_type: str = "consumer"
+    empty: bool = False
+    """Whether the group that nobody joins is that of the empty id, which only one sequence may use at a time."""
 
     def lines(self) -> list[str]:
         """Write it for people."""
         return [
             f"protocol type {self.protocol_type!r}, timeout that runs out: {self.timing.name.lower()}",
+            *["the group that nobody joins has the empty id"] * self.empty,
             *(f"actor {number}: {actor}" for number, actor in enumerate(self.actors)),
             *(f"{number:3} {operation}" for number, operation in enumerate(self.operations)),
         ]

@@ -11,14 +11,15 @@ from typing import Any
 import trio
 
 from integration.fuzz.actors import GROUP, SECOND_GROUP, UNKNOWN_GROUP, Actors, Client, Stage
-from integration.fuzz.known import BEHIND, Asking, never_answered, other_choice
+from integration.fuzz.known import BEHIND, Asking, never_answered, other_choice, unseen
 from integration.fuzz.masking import Names, shown
 from integration.fuzz.operations import Busy, Kind, Operation, Sequence, Timing, Twist
 from integration.fuzz.requests import MAKERS, NEXT, SHORT_MS, Asked, Wish
 from integration.fuzz.schedule import Schedule
 from integration.fuzz.side import Broker, Sent, Side
-from integration.fuzz.tally import Tally
+from integration.fuzz.tally import Tally, errors
 from wire import messages as m
+from wire.errors import ErrorCode
 
 VARYING = re.compile(r"<[^>]*>|[0-9]+|b'[^']*'")
 SUITED = {
@@ -41,6 +42,8 @@ ANSWERED = 30.0
 """Seconds in which every request must be answered that brokers have no reason to hold."""
 BURST, SHORT_BURST = 7, 5
 """Requests between two waits in a sequence in which timers fire; the second if new groups wait for more members."""
+ROOM = 0.4
+"""Seconds that there must be between two moments at which timers may fire, for requests to be made."""
 
 
 @dataclass(frozen=True)
@@ -51,6 +54,8 @@ class Pace:
     patience: float = 1.0
     margin: float = 0.25
     written: float = 0.06
+    stretch: int = 1
+    """By how much the short timeouts are longer, in which as much is to be done."""
 
 
 @dataclass(frozen=True)
@@ -119,7 +124,6 @@ class Play:
 
     sequence: Sequence
     sides: tuple[Side, Side]
-    changed: list[trio.Event]
     pace: Pace
     schedule: Schedule
     tally: Tally
@@ -130,12 +134,16 @@ class Play:
     step: int = 0
     burst: int = 0
     joined_at: float = -1.0
+    begun: set[str] = field(default_factory=set)
+    """Groups that may be there although nothing of them was written: see `known.UNSEEN`."""
 
     def __post_init__(self) -> None:
         self.actors = Actors.of(self.sequence)
 
     async def run(self) -> None:
         """Do it all. Raises Parted, Cut."""
+        if self.sequence.empty:
+            await self.clear()
         for number, operation in enumerate(self.sequence.operations):
             self.played.note(f"# {number}: {operation}")
             self.played.begun += 1
@@ -151,9 +159,14 @@ class Play:
         client = self.actors.clients[operation.actor]
         if operation.kind is Kind.WAIT:
             await self.wait()
-        elif operation.kind is Kind.ROUND:
+        elif operation.kind is Kind.PAUSE:
+            await self.pause()
+        elif operation.kind in {Kind.ROUND, Kind.MOST}:
             for one in self.round():
-                await self.advance(one)
+                if operation.kind is Kind.ROUND or one is not client:
+                    await self.advance(one)
+        elif operation.kind is Kind.RESTART:
+            await self.restart(self.restarted(operation, client))
         elif operation.kind is Kind.ADVANCE:
             await self.advance(client)
         elif operation.kind is Kind.DROP:
@@ -174,10 +187,23 @@ class Play:
                 return
             handed_out = client.handed_out
             kind = NEXT[client.stage]
-            asked = MAKERS[kind](Wish(Operation(kind, client.number), client, self.actors, self.sequence.timing))
+            asked = MAKERS[kind](self.wish(Operation(kind, client.number), client))
             await self.ask(client, self.line(client), asked)
             if client.handed_out == handed_out:
                 return
+
+    def restarted(self, operation: Operation, client: Client) -> Client:
+        """Return who is restarted: for even numbers a static one who has an assignment, if there is one."""
+        suited = [one for one in self.actors.clients if one.actor.static and one.stage is Stage.SYNCED]
+        return client if operation.number % 2 or not suited else suited[client.number % len(suited)]
+
+    async def restart(self, client: Client) -> None:
+        """Let a client begin anew, as one that knows nothing."""
+        if self.has_pipelined(client):
+            return
+        self.renew(client, drop=True)
+        client.lose(entirely=True)
+        await self.advance(client)
 
     async def perform(self, operation: Operation, client: Client) -> None:
         """Send one request that is as it is."""
@@ -199,8 +225,11 @@ class Play:
             else:
                 self.renew(client, drop=operation.busy is Busy.REPLACE)
                 line = self.line(client)
-        wish = Wish(operation, client, self.actors, self.sequence.timing)
-        await self.ask(client, line, MAKERS[operation.kind](wish))
+        await self.ask(client, line, MAKERS[operation.kind](self.wish(operation, client)))
+
+    def wish(self, operation: Operation, client: Client) -> Wish:
+        """Return what a request is made of."""
+        return Wish(operation, client, self.actors, self.sequence.timing, self.pace.stretch)
 
     def suited(self, operation: Operation, client: Client) -> Client:
         """Return who does it: for even numbers the next one, from the one that was drawn on, whose turn it may be."""
@@ -250,7 +279,7 @@ class Play:
             await self.wait()
         if isinstance(asked.request, READING):
             await trio.sleep_until(self.joined_at + self.pace.written + self.slowness)
-        while not self.schedule.is_clear(trio.current_time()):
+        while not self.schedule.is_clear(trio.current_time(), min(self.quiet, ROOM / 2)):
             await self.wait()
         start = trio.current_time()
         self.step += 1
@@ -278,6 +307,22 @@ class Play:
             await trio.sleep_until(gap)
             await self.settle(None)
 
+    async def pause(self) -> None:
+        """Let half of a timeout pass, unless a timer may fire meanwhile: then wait as long as for all."""
+        now = trio.current_time()
+        later = now + self.schedule.half
+        if not self.schedule.is_clear(now, later - now):
+            await self.wait()
+        elif later > now:
+            self.burst = 0
+            self.played.note(f"    ... {later - now:.1f} s ...")
+            await trio.sleep_until(later)
+
+    @property
+    def quiet(self) -> float:
+        """How long (s) nothing may come until nothing more is awaited."""
+        return self.pace.settle + 3 * self.slowness
+
     @property
     def slowness(self) -> float:
         return max(side.broker.slowness for side in self.sides)
@@ -286,15 +331,13 @@ class Play:
         """Wait until both have answered the same requests, and nothing more comes. Raises Parted, Cut."""
         start = trio.current_time()
         while True:
-            self.changed[0] = trio.Event()
-            for side in self.sides:
-                side.changed = self.changed[0]
+            changed = self.renewed()
             halves = [pair for pair in self.waiting if pair.sent[0].done != pair.sent[1].done]
             held = [pair for pair in self.waiting if not pair.sent[0].done and not pair.sent[1].done]
             now = trio.current_time()
             if not halves and not held:
                 break
-            quiet = self.pace.settle + 3 * self.slowness
+            quiet = self.quiet
             last = max(start, *(side.last_answer for side in self.sides))
             if now - last >= quiet:
                 if halves:
@@ -306,13 +349,20 @@ class Play:
                     break
             step = quiet if now - last < quiet else quiet / 2
             with trio.move_on_after(step):
-                await self.changed[0].wait()
+                await changed.wait()
         done = [pair for pair in self.waiting if pair.sent[0].done]
         for pair in done:
             self.waiting.remove(pair)
             self.compare(pair, prompt=pair is newest)
         if newest is not None and newest in self.waiting:
             self.tally.held[newest.name] += 1
+
+    def renewed(self) -> trio.Event:
+        """Return an event that is set as soon as an answer comes."""
+        changed = trio.Event()
+        for side in self.sides:
+            side.changed = changed
+        return changed
 
     def may_be_held(self, pair: Pair) -> bool:
         """Whether a request may have no answer for as long as nothing else is asked."""
@@ -348,11 +398,17 @@ class Play:
             if reason := other_choice(first, second, set(self.actors.leaders.values())):
                 self.tally.known[reason] += 1
                 raise Cut(CHOICE)
-            self.part(pair, shown(first), shown(second))
+            if reason := unseen(first, second, self.begun):
+                self.tally.known[reason] += 1
+                self.played.note(f"    known of {pair.step}: {reason}")
+            else:
+                self.part(pair, shown(first), shown(second))
         self.played.note(f"    both answer {pair.step}: ", first)
         if isinstance(first, str):
             self.drop(pair.line)
             return
+        if isinstance(first, m.OffsetCommitResponse) and errors(first) == {ErrorCode.OFFSET_METADATA_TOO_LARGE}:
+            self.begun.add(pair.asked.request.group_id)
         if isinstance(first, m.JoinGroupResponse) and not first.error_code:
             self.actors.leaders[pair.asked.request.group_id] = first.leader
         if pair.client is not None and pair.line in {OPERATOR, self.line(pair.client)}:
@@ -362,6 +418,17 @@ class Play:
         for side, text in zip(self.sides, (first, second), strict=True):
             self.played.note(f"    {side.broker.name} answers {pair.step}: {text}")
         raise Parted(Difference(pair.step, f"{pair.name} {pair.asked.version}", first, second))
+
+    async def clear(self) -> None:
+        """Take down the group of the empty id, which others may have left."""
+        request = m.DeleteGroupsRequest(groups_names=[UNKNOWN_GROUP])
+        sent = [await side.send(OPERATOR, request, 2, "clear") for side in self.sides]
+        with trio.fail_after(ANSWERED):
+            while True:
+                changed = self.renewed()
+                if all(one.done for one in sent):
+                    break
+                await changed.wait()
 
     # --- the end ---
 
@@ -395,17 +462,17 @@ async def play(
     """Play a sequence, in groups whose ids begin with `prefix`. `delay` is the initial rebalance delay (s)."""
     pace = pace or Pace()
     played = Played(sequence)
-    timeouts = [SHORT_MS[sequence.timing] / 1000] if sequence.timing is not Timing.NONE else []
+    timeouts = [SHORT_MS[sequence.timing] / 1000 * pace.stretch] if sequence.timing is not Timing.NONE else []
     timeouts += [delay] if delay else []
     event = trio.Event()
     burst = (SHORT_BURST if delay else BURST) if timeouts else math.inf
     try:
         async with trio.open_nursery() as nursery:
             sides = [
-                Side(broker, Names(groups(prefix), broker.topic_ids), nursery, event) for broker in brokers
+                Side(broker, Names(groups(prefix, sequence), broker.topic_ids), nursery, event) for broker in brokers
             ]  # fmt: skip
-            schedule = Schedule(timeouts, pace.margin, 0.5 * min(timeouts, default=0.0), burst)
-            one = Play(sequence, (sides[0], sides[1]), [event], pace, schedule, tally, played)
+            schedule = Schedule(timeouts, pace.margin, ROOM * pace.stretch, burst)
+            one = Play(sequence, (sides[0], sides[1]), pace, schedule, tally, played)
             try:
                 await one.run()
             except Parted as parted:
@@ -418,9 +485,9 @@ async def play(
     return played
 
 
-def groups(prefix: str) -> dict[str, str]:
+def groups(prefix: str, sequence: Sequence) -> dict[str, str]:
     """Name the groups of a play."""
-    return {GROUP: f"{prefix}-g", SECOND_GROUP: f"{prefix}-h", UNKNOWN_GROUP: f"{prefix}-n"}
+    return {GROUP: f"{prefix}-g", SECOND_GROUP: f"{prefix}-h", UNKNOWN_GROUP: "" if sequence.empty else f"{prefix}-n"}
 
 
 def texts(played: Played) -> Iterator[str]:

@@ -16,7 +16,7 @@ TOPIC_IDS = {name: uuid.UUID(int=number) for number, name in enumerate(TOPICS, 1
 UNKNOWN_TOPIC, UNKNOWN_TOPIC_ID = "fuzz-none", uuid.UUID(int=99)
 
 LONG_MS = 600_000
-SHORT_MS = {Timing.SESSION: 2_500, Timing.REBALANCE: 2_500}
+SHORT_MS = {Timing.SESSION: 3_000, Timing.REBALANCE: 2_500}
 """The timeouts that run out in a sequence (ms)."""
 LOWEST_MS = 100
 """`group.min.session.timeout.ms` of both brokers."""
@@ -60,6 +60,8 @@ class Wish:
     client: Client
     actors: Actors
     timing: Timing
+    stretch: int = 1
+    """By how much short timeouts are longer."""
 
     def has(self, *twists: Twist) -> bool:
         return any(twist in self.operation.twists for twist in twists)
@@ -151,12 +153,13 @@ def join(wish: Wish) -> Asked:
     listed = [] if wish.has(Twist.NO_PROTOCOL) else protocols(
         client, other=wish.has(Twist.OTHER_PROTOCOL), more=wish.has(Twist.MORE_PROTOCOLS)
     )  # fmt: skip
-    session = SHORT_MS[Timing.SESSION] if short and wish.timing is Timing.SESSION else LONG_MS
+    short_ms = SHORT_MS.get(wish.timing, 0) * wish.stretch
+    session = short_ms if short and wish.timing is Timing.SESSION else LONG_MS
     if wish.has(Twist.SHORT_SESSION):
         session = LOWEST_MS - 1
     elif wish.has(Twist.LONG_SESSION):
         session = 1_800_001
-    rebalance = SHORT_MS[Timing.REBALANCE] if short and wish.timing is Timing.REBALANCE else LONG_MS
+    rebalance = short_ms if short and wish.timing is Timing.REBALANCE else LONG_MS
     request = m.JoinGroupRequest(
         group_id=wish.group,
         session_timeout_ms=session,

@@ -42,9 +42,14 @@ class Schedule:
             for after in self._sums
         )
 
-    def is_clear(self, now: float) -> bool:
-        """Whether no timer may fire now."""
-        return not any(start < now < end for start, end in self.dangerous())
+    @property
+    def half(self) -> float:
+        """Half of the shortest timeout (s); 0 if none may run out."""
+        return min(self.timeouts, default=0.0) / 2
+
+    def is_clear(self, now: float, ahead: float = 0.0) -> bool:
+        """Whether no timer may fire now, nor within some time (s) from now."""
+        return not any(start < now + ahead and now < end for start, end in self.dangerous())
 
     def next_gap(self, now: float) -> float:
         """Return the beginning of the next gap after timers that have yet to fire; `now` if there are none."""

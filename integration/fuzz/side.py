@@ -126,7 +126,7 @@ class Side:
         """Return the answer, with symbols for ids."""
         if sent.raw is None:
             return sent.lost
-        return evened(self.names.masked(sent.raw), set(self.names.groups))
+        return evened(self.names.masked(sent.raw), self.names.own)
 
     def close(self) -> None:
         """Close everything."""

@@ -7,7 +7,9 @@ from integration.fuzz.operations import ACTORS, Actor, Busy, Kind, Operation, Se
 IDS = (Twist.NO_ID, Twist.UNKNOWN_ID, Twist.OTHERS_ID, Twist.FORMER_ID, Twist.HANDED_OUT_ID)
 GENERATIONS = (Twist.OLDER, Twist.NEWER)
 INSTANCES = (Twist.OTHERS_INSTANCE, Twist.UNKNOWN_INSTANCE, Twist.NO_INSTANCE, Twist.INSTANCE)
-GROUPS = (Twist.NO_GROUP, Twist.UNKNOWN_GROUP, Twist.SECOND_GROUP)
+OTHER_GROUPS = (Twist.UNKNOWN_GROUP, Twist.SECOND_GROUP)
+GROUPS = (Twist.NO_GROUP, *OTHER_GROUPS)
+"""The first for what the group of the empty id is refused, as that is the same group for all sequences."""
 
 TWISTS: dict[Kind, tuple[Twist, ...]] = {
     Kind.HEARTBEAT: (*IDS, *GENERATIONS, *INSTANCES, *GROUPS),
@@ -40,7 +42,7 @@ TWISTS: dict[Kind, tuple[Twist, ...]] = {
         *IDS,
         *GENERATIONS,
         *INSTANCES,
-        *GROUPS,
+        *OTHER_GROUPS,
         *(Twist.SIMPLE,) * 6,
         Twist.SEVERAL,
         Twist.TWICE,
@@ -54,7 +56,7 @@ TWISTS: dict[Kind, tuple[Twist, ...]] = {
         Twist.RETENTION,
     ),
     Kind.FETCH: (
-        *GROUPS,
+        *OTHER_GROUPS,
         *(Twist.ALL, Twist.SEVERAL) * 3,
         Twist.TWICE,
         Twist.UNKNOWN_TOPIC,
@@ -63,24 +65,34 @@ TWISTS: dict[Kind, tuple[Twist, ...]] = {
         Twist.AS_MEMBER,
         Twist.STABLE,
     ),
-    Kind.DESCRIBE: (*GROUPS, Twist.SEVERAL, Twist.TWICE, Twist.OPERATIONS),
+    Kind.DESCRIBE: (*OTHER_GROUPS, Twist.SEVERAL, Twist.TWICE, Twist.OPERATIONS),
     Kind.LIST: (Twist.STATES, Twist.STATES, Twist.UNKNOWN_STATE, Twist.TYPES, Twist.UNKNOWN_TYPE),
     Kind.OFFSET_DELETE: (
-        *GROUPS,
+        *OTHER_GROUPS,
         Twist.SEVERAL,
         Twist.TWICE,
         Twist.UNKNOWN_TOPIC,
         Twist.UNKNOWN_PARTITION,
         Twist.NO_TOPICS,
     ),
-    Kind.DELETE_GROUPS: (*GROUPS, Twist.SEVERAL, Twist.TWICE),
+    Kind.DELETE_GROUPS: (*OTHER_GROUPS, Twist.SEVERAL, Twist.TWICE),
     Kind.FIND: (Twist.NO_GROUP, Twist.SEVERAL, Twist.TWICE, Twist.KEY_TYPE),
 }
 """What can be unusual about each; the more often it stands there, the likelier it is."""
 
+CHECKED: dict[Kind, tuple[Twist, ...]] = {
+    Kind.HEARTBEAT: (Twist.UNKNOWN_ID, Twist.OLDER, Twist.OTHERS_INSTANCE, Twist.NO_GROUP),
+    Kind.JOIN: (Twist.UNKNOWN_ID, Twist.OTHER_PROTOCOL, Twist.OTHERS_INSTANCE, Twist.SHORT_SESSION),
+    Kind.SYNC: (Twist.UNKNOWN_ID, *(Twist.OLDER, Twist.OTHER_PROTOCOL, Twist.OTHER_TYPE) * 2, Twist.OTHERS_INSTANCE),
+    Kind.COMMIT: (Twist.UNKNOWN_ID, Twist.OLDER, Twist.OTHERS_INSTANCE, Twist.LONG_METADATA, Twist.UNKNOWN_TOPIC),
+}
+"""What of each is checked. Which error comes first shows where two of them are wrong."""
+
 WEIGHTS = {
     Kind.ADVANCE: 14,
-    Kind.ROUND: 10,
+    Kind.ROUND: 7,
+    Kind.MOST: 5,
+    Kind.RESTART: 3,
     Kind.HEARTBEAT: 4,
     Kind.JOIN: 9,
     Kind.SYNC: 6,
@@ -95,16 +107,16 @@ WEIGHTS = {
     Kind.DROP: 1,
 }
 KINDS = [kind for kind, weight in WEIGHTS.items() for _ in range(weight)]
-TIMED_KINDS = [*KINDS, *[Kind.WAIT] * 7]
+TIMED_KINDS = [*KINDS, *[Kind.WAIT] * 7, *[Kind.PAUSE] * 4]
 NEW_CONNECTION = [Busy.ASIDE] * 6 + [Busy.PIPELINE] * 3 + [Busy.REPLACE] * 2 + [Busy.SECOND]
-AGES = [0] * 8 + list(range(1, 10))
+AGES = [0] * 16 + list(range(1, 10))
 
 actors = st.builds(
     Actor,
     static=st.sampled_from([False, False, True]),
     age=st.sampled_from(AGES),
     protocols=st.sampled_from([0, 1, 1, 2, 2, 3, 3, 4]),
-    short=st.sampled_from([True, True, False]),
+    short=st.sampled_from([True, True, True, False]),
 )
 
 
@@ -112,18 +124,20 @@ actors = st.builds(
 def operations(draw: st.DrawFn, kinds: list[Kind]) -> Operation:
     """One operation; a third of those that can be have something unusual."""
     kind = draw(st.sampled_from(kinds))
-    if kind in {Kind.ROUND, Kind.WAIT}:
+    if kind in {Kind.ROUND, Kind.PAUSE, Kind.WAIT}:
         return Operation(kind)
     actor = draw(st.integers(0, ACTORS - 1))
-    if kind in {Kind.ADVANCE, Kind.DROP}:
+    if kind in {Kind.ADVANCE, Kind.MOST, Kind.DROP}:
         return Operation(kind, actor)
     number = draw(st.integers(0, 5))
+    if kind is Kind.RESTART:
+        return Operation(kind, actor, number=number)
     twists: tuple[Twist, ...] = ()
     # A JoinGroup and a LeaveGroup are unusual in themselves: ADVANCE makes the usual ones.
     if draw(st.integers(0, 5)) > (2 if kind in {Kind.JOIN, Kind.SYNC, Kind.COMMIT, Kind.FETCH} else 3):
-        twists = (draw(st.sampled_from(TWISTS[kind])),)
-        if draw(st.integers(0, 2)) == 2:
-            twists += (draw(st.sampled_from(TWISTS[kind])),)
+        several = draw(st.integers(0, 3))
+        among = CHECKED[kind] if several == 3 and kind in CHECKED else TWISTS[kind]
+        twists = tuple(draw(st.sampled_from(among)) for _ in range(2 if several > 1 else 1))
     busy = draw(st.sampled_from(NEW_CONNECTION))
     age = draw(st.sampled_from(AGES))
     return Operation(kind, actor, twists, busy, age, number)
@@ -132,7 +146,7 @@ def operations(draw: st.DrawFn, kinds: list[Kind]) -> Operation:
 @st.composite
 def sequences(draw: st.DrawFn, *, waits: bool = False) -> Sequence:
     """A sequence of up to 30 operations. `waits` is for brokers at which a new group waits for more members."""
-    timing = draw(st.sampled_from([Timing.NONE, Timing.NONE, Timing.NONE, Timing.SESSION, Timing.REBALANCE]))
+    timing = draw(st.sampled_from([Timing.NONE] * 6 + [Timing.SESSION] * 3 + [Timing.REBALANCE] * 2))
     if waits and timing is Timing.REBALANCE:
         timing = Timing.NONE
     who = tuple(draw(actors) for _ in range(ACTORS))
@@ -141,4 +155,4 @@ def sequences(draw: st.DrawFn, *, waits: bool = False) -> Sequence:
     least = draw(st.sampled_from([0, 12, 14, 16, 18, 20, 22, 24]))
     done = draw(st.lists(operations(kinds), min_size=least, max_size=30))
     kind = draw(st.sampled_from(["consumer"] * 7 + ["connect"]))
-    return Sequence(who, tuple(done), timing, kind)
+    return Sequence(who, tuple(done), timing, kind, empty=draw(st.integers(0, 39)) == 39)
