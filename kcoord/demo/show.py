@@ -167,7 +167,7 @@ def wrapped(text: Text, width: int, indent: int) -> Text:
             lines[-1] += f" {word}"
         else:
             lines.append(" " * indent + word)
-    return Text("\n".join(lines), text.style)
+    return Text("\n".join(line.rstrip() for line in lines), text.style)
 
 
 def marks_for(console: Console) -> Marks:

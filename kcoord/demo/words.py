@@ -89,8 +89,8 @@ def _numbers(partitions: frozenset[TopicPartition]) -> str:
 
 
 _KINDS = {
-    Rebalance.EAGER: "Eager: all gave up everything before they joined again, in generation {numbers}.",
-    Rebalance.COOPERATIVE: "Cooperative: members kept what they did not have to hand over, in generation {numbers}.",
+    Rebalance.EAGER: "Eager: all gave up everything before they joined again, in {numbers}.",
+    Rebalance.COOPERATIVE: "Cooperative: members kept what they did not have to hand over, in {numbers}.",
 }
 
 
@@ -160,7 +160,8 @@ def _kinds(scene: Scene) -> Iterator[str]:
     for kind, says in _KINDS.items():
         numbers = [str(one.number) for one in scene.generations if one.kind is kind]
         if numbers:
-            yield says.format(numbers=", ".join(numbers))
+            word = "generation" if len(numbers) == 1 else "generations"
+            yield says.format(numbers=f"{word} {', '.join(numbers)}")
 
 
 def _kept(scene: Scene) -> Iterator[str]:

@@ -1,0 +1,165 @@
+"""`kcoord demo` as it is called, as far as no story is acted out."""
+
+import io
+
+import pytest
+from rich.console import Console
+from rich.text import Text
+
+from kcoord.cli import main
+from kcoord.demo import commands
+from kcoord.demo.members import Member
+from kcoord.demo.picture import ASCII, UNICODE
+from kcoord.demo.show import Lines, marks_for, wrapped
+from kcoord.demo.stage import Interrupted, Stage, StoryStopped, settled
+from kcoord.demo.stories import BUSY_S, STORIES, Act, MoveClock, Pause
+
+
+@pytest.fixture
+def ends(capsys):
+    """Run `kcoord demo`; gives its exit status, standard output and standard error."""
+
+    def run(*arguments):
+        status = 0
+        try:
+            main(["demo", *arguments])
+        except SystemExit as error:
+            status = error.code or 0
+        return status, *capsys.readouterr()
+
+    return run
+
+
+def test_without_a_name_the_stories_are_listed(ends, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    status, out, err = ends()
+    assert (status, err) == (0, "")
+    assert [line.split()[0] for line in out.splitlines()[2:] if not line.startswith("   ")] == list(STORIES)
+    assert max(map(len, out.splitlines())) <= 80
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["fast"], "there is no story 'fast': it must be one of eager, cooperative, static, crash, slow"),
+        (["eager", "--speed", "0"], "--speed is 0: it must be from 0.1 to 10"),
+        (["eager", "--speed", "nan"], "--speed is nan: it must be from 0.1 to 10"),
+        (["eager", "slow"], "Unused Tokens"),
+        (["eager", "--speed", "x"], "Invalid value"),
+    ],
+)
+def test_bad_input_is_one_sentence(ends, arguments, says):
+    status, out, err = ends(*arguments)
+    assert (status, out) == (2, "")
+    assert says in err
+    assert err.count("\n") == 1
+
+
+def test_without_kafka_python_it_says_how_to_get_it(ends, monkeypatch):
+    monkeypatch.setattr(commands, "has_client", lambda: False)
+    assert ends("eager") == (
+        2,
+        "",
+        (
+            "kcoord: the consumers of the demo are those of kafka-python, which is not installed:"
+            " pip install 'kcoord[demo]'\n"
+        ),
+    )
+
+
+def test_there_are_five_stories_of_at_most_20_seconds():
+    assert list(STORIES) == ["eager", "cooperative", "static", "crash", "slow"]
+    for story in STORIES.values():
+        assert story.members == ("a", "b", "c")
+        assert set(story.members) <= set(BUSY_S)
+        assert sum(step.seconds for step in story.steps if isinstance(step, Pause)) < story.seconds <= 20
+        acts = [step for step in story.steps if isinstance(step, Act)]
+        assert {act.who for act in acts} == set(story.members)
+
+
+def test_only_where_a_session_has_to_end_the_clock_is_moved():
+    moving = [story.name for story in STORIES.values() if any(isinstance(step, MoveClock) for step in story.steps)]
+    assert moving == ["static", "crash"]
+
+
+class Nobody:
+    """An audience that looks away."""
+
+    def begin(self, story):
+        pass
+
+    def look(self, scene):
+        pass
+
+
+def test_an_interrupt_before_the_consumers_are_ready_leaves_no_process(monkeypatch):
+    started = []
+    monkeypatch.setattr("kcoord.demo.stage.Member", lambda name: started.append(Member(name)) or started[-1])
+    with Stage(STORIES["static"], Nobody(), lambda: True) as stage, pytest.raises(Interrupted):
+        stage.run()
+    assert [each.name for each in started] == ["a", "b", "c", "b", "b"]
+    assert all(each._process.returncode is not None for each in started)
+
+
+def test_a_consumer_that_cannot_run_is_told_of_in_its_own_words(monkeypatch):
+    monkeypatch.setattr("kcoord.demo.members._PROGRAM", "kcoord.demo.no_such_program")
+    with (
+        Stage(STORIES["crash"], Nobody(), lambda: False) as stage,
+        pytest.raises(StoryStopped, match=r"could not be started: .*No module named kcoord\.demo\.no_such_program"),
+    ):
+        stage.run()
+
+
+def test_a_group_is_settled_when_all_partitions_are_shared(eager, cooperative, monkeypatch):
+    monkeypatch.setattr("kcoord.demo.stage.PARTITIONS", 3)
+    assert settled(eager.scene(3.5), 2)
+    assert not settled(eager.scene(3.5), 3)
+    assert settled(cooperative.scene(3.5), 2)
+    cooperative.events = [each for each in cooperative.events if each.at < 2.0]
+    assert not settled(cooperative.scene(1.9), 2)  # what is revoked is still nobody's
+
+
+def console(**how):
+    return Console(file=io.StringIO(), width=80, highlight=False, markup=False, emoji=False, **how)
+
+
+def test_where_no_line_can_be_changed_each_thing_is_printed_once(eager):
+    terminal = console()
+    lines = Lines(terminal)
+    lines.begin(STORIES["eager"])
+    lines.look(eager.scene(1.0))
+    lines.look(eager.scene(3.5))
+    lines.end(STORIES["eager"], eager.scene(3.5), eager.timeline(3.5), whole=False)
+    text = terminal.file.getvalue()
+    assert text.startswith("kcoord demo eager\n")
+    assert text.count("new member b joined; it waits for a") == 1
+    assert text.count("\ngeneration    1       2\n") == 1
+    assert text.endswith("Findings: none.\n(kcoord demo eager --timeline prints all of it.)\n")
+    assert "\x1b" not in text
+    assert max(map(len, text.splitlines())) <= 80
+
+
+def test_the_whole_timeline_is_printed_if_asked_for(eager):
+    terminal = console()
+    Lines(terminal).end(STORIES["eager"], eager.scene(3.5), eager.timeline(3.5), whole=True)
+    assert terminal.file.getvalue().endswith(f"{eager.timeline(3.5).text()}\n")
+
+
+@pytest.mark.parametrize(("plain", "coloured"), [(True, False), (False, True)])
+def test_colours(eager, plain, coloured):
+    terminal = console(force_terminal=True, color_system="standard", no_color=plain)
+    Lines(terminal).end(STORIES["eager"], eager.scene(3.5), eager.timeline(3.5), whole=False)
+    assert ("\x1b[91m░" in terminal.file.getvalue()) is coloured
+
+
+def test_marks_are_those_that_the_terminal_has():
+    def of(encoding):
+        return Console(file=io.TextIOWrapper(io.BytesIO(), encoding=encoding))
+
+    assert marks_for(of("utf-8")) is UNICODE
+    assert marks_for(of("ascii")) is ASCII
+
+
+def test_long_lines_break_between_words():
+    assert wrapped(Text("one two three four"), 9, 2).plain == "one two\n  three\n  four"
+    assert wrapped(Text("  1  a-word-that-is-too-long"), 9, 2).plain == "  1\n  a-word-that-is-too-long"
