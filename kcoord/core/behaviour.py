@@ -50,14 +50,14 @@ class Behaviour:
     """A static member that restarts in its first join phase has no session that its held request keeps alive
     (`GroupMetadata.replaceStaticMember`)."""
     restarts_never_rebalance: bool = False
-    """A static member that restarts outside of a join phase disturbs nobody, whatever its protocols are now, and
-    nothing is written (`doJoinGroup` before 2.6)."""
+    """A static member that restarts outside of a join phase disturbs nobody, whatever its protocols are now
+    (`doJoinGroup` before 2.6)."""
     rejoining_keeps_timeouts: bool = False
     """A member that joins again has the timeouts that it joined with first (`GroupMetadata.updateMember` before
     3.3)."""
     checks_unknown_instances: bool = True
-    """An instance id that is nobody's is refused; before 3.0 only one that is another member's was
-    (`validateCurrentMember`)."""
+    """An instance id that is nobody's is refused; before 3.0 JoinGroup alone did so, the others only refused one that
+    is another member's (`validateCurrentMember`)."""
     keeps_who_does_not_sync: bool = False
     """There is no deadline for SyncGroup: who heartbeats stays (before 2.8)."""
     error_generation: int = -1

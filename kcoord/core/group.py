@@ -150,11 +150,11 @@ class Group:
 
     # --- members ---
 
-    def check_member(self, member_id: str, instance_id: str | None) -> ErrorCode:
+    def check_member(self, member_id: str, instance_id: str | None, *, joining: bool = False) -> ErrorCode:
         """Validate a reference to a member, the instance id first (`ClassicGroup.validateMember`)."""
         if instance_id is not None:
             holder = self.static_members.get(instance_id)
-            if holder is None and not self.behaviour.checks_unknown_instances:
+            if holder is None and not (joining or self.behaviour.checks_unknown_instances):
                 holder = member_id
             if holder is None:
                 return ErrorCode.UNKNOWN_MEMBER_ID

@@ -176,7 +176,7 @@ def join_with_id(step: Step, group: Group, join: Join) -> None:
         else:
             add_member(step, group, join, request.member_id)
         return
-    error = group.check_member(request.member_id, request.group_instance_id)
+    error = group.check_member(request.member_id, request.group_instance_id, joining=True)
     if error is not ErrorCode.NONE:
         step.fenced(group, request.member_id, request.group_instance_id, "JoinGroup", error)
         refuse(step, join, error, request.member_id)
@@ -283,7 +283,7 @@ def replace_static_member(step: Step, group: Group, join: Join, instance_id: str
     )
     stays = step.behaviour.restarts_never_rebalance and group.state in SETTLED
     if stays or (group.state is GroupState.STABLE and group.select_protocol() == group.protocol_name):
-        if not stays:
+        if group.state is GroupState.STABLE:
             step.write(group_record(group, group.state_timestamp))
         if join.context.version >= SKIP_ASSIGNMENT_SINCE:
             skip = group.leader_id == member_id

@@ -54,7 +54,7 @@ STEPS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
             "tie_order": TieOrder.SCALA_2_12,  # not the release's doing: what brokers of it are mostly built with
         },
         "2.2": {"describes_once": True},
-        "2.0": {"error_generation": 0},
+        "2.1": {"error_generation": 0},
         "1.0": {"completing_rebalance": "AwaitingSync"},
         "0.11": {"empty_group_id_refused_by_join_only": True},
     }

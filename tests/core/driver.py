@@ -21,7 +21,7 @@ from typing import Any
 
 from kcoord.core.coordinator import Coordinator
 from kcoord.core.group import Group
-from kcoord.core.notes import GroupCreated
+from kcoord.core.notes import GroupCreated, GroupDeleted
 from kcoord.core.operators import Answer, Operation
 from kcoord.core.outcome import Context, Now, Outcome, Record
 from kcoord.core.settings import GroupSettings
@@ -439,6 +439,11 @@ class Driver:
         for record in outcome.records:
             self._shadow.apply(through_bytes(record))
             self._unwritten.discard(record.key.group)
+        if self.settings.behaviour.stores_from_first_generation:
+            # Of a group without a generation nothing is stored but its offsets: with the last of them it is gone.
+            for note in outcome.notes:
+                if isinstance(note, GroupDeleted) and not self._shadow.tables.offsets.get(note.group):
+                    self._shadow.tables.groups.pop(note.group, None)
         assert self._shadow.tables.groups.keys() == self.coordinator.tables.groups.keys() - self._unwritten
         at_rest = settled(self.coordinator) - self._unwritten
         assert durable(self._shadow, at_rest) == durable(self.coordinator, at_rest)
