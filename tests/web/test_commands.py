@@ -104,6 +104,12 @@ def test_groups(kcoord, client):
     assert client.get("groups") == []
 
 
+def test_lines_are_as_long_as_they_are_where_the_output_is_no_terminal(kcoord, client):
+    name = "long-" * 50
+    client.ask("PUT", "groups", name, "offsets", body={"offsets": [OFFSET]})
+    assert kcoord("groups")[0].splitlines()[1].startswith(f"{name} ")
+
+
 def test_a_wait_in_vain(kcoord, client):
     out, err, status = kcoord("groups", "wait", "g", "--members", "1", "--timeout", "0.1")
     assert (out, status) == ("", 1)

@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
 from rich.console import Console
@@ -76,11 +76,16 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Se
     """Print a table: lines are as long as they are where the output is no terminal."""
     made = Table(show_edge=False, box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for each in columns:
-        made.add_column(each, justify="right" if each in right else "left", style="", header_style="bold")
+        justify: Literal["left", "right"] = "right" if each in right else "left"
+        made.add_column(each, justify=justify, overflow="fold", header_style="bold")
     for row in rows:
         made.add_row(*(Text("" if each is None else printable(str(each))) for each in row))
-    console = Console(file=sys.stdout, highlight=False, soft_wrap=not sys.stdout.isatty())
-    console.print(made)
+    width = None if sys.stdout.isatty() else _WIDEST
+    Console(file=sys.stdout, highlight=False, width=width).print(made)
+
+
+_WIDEST = 1_000_000
+"""Characters of a line where the output is no terminal: nothing is folded there."""
 
 
 def partitions(given: dict[str, Any] | None) -> str:
