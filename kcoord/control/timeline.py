@@ -1,5 +1,7 @@
 """What happened to groups, recorded from the moment on at which the control was made."""
 
+from uuid import UUID
+
 from kcoord.broker import Broker
 from kcoord.control.errors import NotFound
 from kcoord.timeline import Recorder, Timeline
@@ -9,7 +11,11 @@ class TimelineControl:
     """The timelines of a server's groups."""
 
     def __init__(self, broker: Broker) -> None:
-        self._recorder = Recorder(broker.clock.now)
+        def name_of(topic_id: UUID) -> str | None:
+            topic = broker.catalog.by_id(topic_id)
+            return None if topic is None else topic.name
+
+        self._recorder = Recorder(broker.clock.now, name_of)
         broker.on_note(self._recorder.note)
         broker.on_request(self._recorder.request)
 

@@ -73,6 +73,11 @@ class Names:
             self._stems.setdefault(member, printable(stem))
 
 
+def counted(count: int, things: str) -> str:
+    """Return "1 member", "2 members": a number and a noun, which is given as for several."""
+    return f"{count} {things.removesuffix('s') if count == 1 else things}"
+
+
 def printable(text: str, most: int = _LONGEST) -> str:
     """Return a text that a client chose without what could move a terminal's cursor, and not too long."""
     shown = text if len(text) <= most else f"{text[:most]}…"

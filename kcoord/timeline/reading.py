@@ -4,6 +4,7 @@ from collections.abc import Callable, Iterable, Mapping
 from itertools import islice
 from types import MappingProxyType
 from typing import Any, Final
+from uuid import UUID
 
 from kcoord.core.outcome import Now
 from kcoord.notices import RequestReceived
@@ -11,6 +12,8 @@ from kcoord.timeline.events import Asked, Claim, TopicPartition
 from wire.errors import ErrorCode, WireError
 from wire.payloads import TopicPartitions, decode_assignment, decode_subscription
 
+NameOf = Callable[[UUID], str | None]
+"""Tells the name of the topic of an id; None if there is none."""
 LONGEST: Final = 65_536
 """Bytes of a subscription or an assignment above which it is not read."""
 MOST_OFFSETS: Final = 20
@@ -27,8 +30,8 @@ def groups_of(api: str, request: Any) -> tuple[str, ...]:
     return () if find is None else tuple(dict.fromkeys(islice(find(request), MOST_GROUPS)))
 
 
-def asked(notice: RequestReceived, group: str, at: float, now: Now) -> Asked:
-    """Return what is kept of a request about a group."""
+def asked(notice: RequestReceived, group: str, at: float, now: Now, name_of: NameOf) -> Asked:
+    """Return what is kept of a request about a group; `name_of` tells the names of topics that it names by id."""
     details = _DETAILS.get(notice.api)
     return Asked(
         at=at,
@@ -40,7 +43,7 @@ def asked(notice: RequestReceived, group: str, at: float, now: Now) -> Asked:
         node_id=notice.node_id,
         api=notice.api,
         version=notice.version,
-        **({} if details is None else details(notice.request, group)),
+        **({} if details is None else details(notice.request, group, name_of)),
     )
 
 
@@ -85,7 +88,7 @@ def _claim(metadata: bytes) -> Claim | None:
     return Claim(topics=read.topics, owned=flat(read.owned_partitions) if told else None, generation=read.generation_id)
 
 
-def _join(request: Any, _group: str) -> dict[str, Any]:
+def _join(request: Any, _group: str, _name_of: NameOf) -> dict[str, Any]:
     claims = (
         {each.name: _claim(each.metadata) for each in request.protocols} if request.protocol_type == "consumer" else {}
     )
@@ -98,7 +101,7 @@ def _join(request: Any, _group: str) -> dict[str, Any]:
     }
 
 
-def _sync(request: Any, _group: str) -> dict[str, Any]:
+def _sync(request: Any, _group: str, _name_of: NameOf) -> dict[str, Any]:
     return {
         "member": request.member_id,
         "instance": request.group_instance_id,
@@ -119,7 +122,7 @@ def _handed_in(assignments: Any) -> Mapping[str, frozenset[TopicPartition]] | No
     return found
 
 
-def _heartbeat(request: Any, _group: str) -> dict[str, Any]:
+def _heartbeat(request: Any, _group: str, _name_of: NameOf) -> dict[str, Any]:
     return {
         "member": request.member_id,
         "instance": request.group_instance_id,
@@ -127,7 +130,7 @@ def _heartbeat(request: Any, _group: str) -> dict[str, Any]:
     }
 
 
-def _leave(request: Any, _group: str) -> dict[str, Any]:
+def _leave(request: Any, _group: str, _name_of: NameOf) -> dict[str, Any]:
     many = request.members[:MOST_MEMBERS]
     reasons = dict.fromkeys(each.reason for each in many if each.reason)
     return {
@@ -137,9 +140,9 @@ def _leave(request: Any, _group: str) -> dict[str, Any]:
     }
 
 
-def _commit(request: Any, _group: str) -> dict[str, Any]:
+def _commit(request: Any, _group: str, name_of: NameOf) -> dict[str, Any]:
     pairs = (
-        ((topic.name or str(topic.topic_id), one.partition_index), one.committed_offset)
+        ((topic.name or name_of(topic.topic_id) or str(topic.topic_id), one.partition_index), one.committed_offset)
         for topic in request.topics
         for one in topic.partitions
     )
@@ -152,16 +155,16 @@ def _commit(request: Any, _group: str) -> dict[str, Any]:
     }
 
 
-def _fetch(request: Any, group: str) -> dict[str, Any]:
+def _fetch(request: Any, group: str, _name_of: NameOf) -> dict[str, Any]:
     wanted = next((each.topics for each in request.groups if each.group_id == group), request.topics)
     return {"partitions": -1 if wanted is None else sum(len(topic.partition_indexes) for topic in wanted)}
 
 
-def _delete_offsets(request: Any, _group: str) -> dict[str, Any]:
+def _delete_offsets(request: Any, _group: str, _name_of: NameOf) -> dict[str, Any]:
     return {"partitions": sum(len(topic.partitions) for topic in request.topics)}
 
 
-_DETAILS: Mapping[str, Callable[[Any, str], dict[str, Any]]] = MappingProxyType(
+_DETAILS: Mapping[str, Callable[[Any, str, NameOf], dict[str, Any]]] = MappingProxyType(
     {
         "JoinGroup": _join,
         "SyncGroup": _sync,

@@ -9,7 +9,7 @@ from kcoord.core.notes import Note
 from kcoord.core.outcome import Now
 from kcoord.notices import ClockMoved, ConnectionClosed, RequestAnswered, RequestNotice, RequestReceived
 from kcoord.timeline.events import Answered, Asked, Beats, Event, LeftOut, Noted
-from kcoord.timeline.reading import asked, assigned, errors_of, groups_of
+from kcoord.timeline.reading import NameOf, asked, assigned, errors_of, groups_of
 from kcoord.timeline.timeline import Timeline
 
 MOST_EVENTS: Final = 20_000
@@ -22,11 +22,12 @@ MOST_GROUPS: Final = 1_000
 class Recorder:
     """Listens to a server: `note` is told what it notes, `request` of requests (`kcoord.broker.Broker`).
 
-    `now` tells the server's time. Neither method waits or raises.
+    `now` tells the server's time, `name_of` the names of topics by their ids. Neither method waits or raises.
     """
 
-    def __init__(self, now: Callable[[], Now]) -> None:
+    def __init__(self, now: Callable[[], Now], name_of: NameOf = lambda _topic_id: None) -> None:
         self._now = now
+        self._name_of = name_of
         self._start = now().mono
         self._groups: OrderedDict[str, _Group] = OrderedDict()
         self._open: dict[int, list[tuple[str, Asked]]] = {}
@@ -75,7 +76,7 @@ class Recorder:
         now = self._now()
         groups = groups_of(notice.api, notice.request)
         for group in groups:
-            event = asked(notice, group, now.mono - self._start, now)
+            event = asked(notice, group, now.mono - self._start, now, self._name_of)
             self._open.setdefault(notice.number, []).append((group, event))
             self._peers.setdefault((notice.host, notice.port), {})[group] = None
             if notice.api != "Heartbeat":

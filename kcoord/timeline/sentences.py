@@ -8,7 +8,7 @@ from kcoord import notices
 from kcoord.core import notes
 from kcoord.timeline.events import Answered, Asked, Beats, Event, LeftOut, Noted
 from kcoord.timeline.findings import listed
-from kcoord.timeline.names import Names, printable
+from kcoord.timeline.names import Names, counted, printable
 
 _NOT_TOLD: Final = "not provided"
 """What Kafka puts where a client gives no reason."""
@@ -61,13 +61,15 @@ def _join(asked: Asked, who: str) -> str:
 def _sync(asked: Asked, who: str) -> str:
     if asked.handed_in is None:
         return f"{who} asks for its assignment in generation {asked.generation}"
-    return f"{who} hands in the assignment of generation {asked.generation} for {len(asked.handed_in)} members"
+    return (
+        f"{who} hands in the assignment of generation {asked.generation} for {counted(len(asked.handed_in), 'members')}"
+    )
 
 
 def _leave(asked: Asked, who: str) -> str:
     why = f" ({asked.reason})" if asked.reason else ""
     if len(asked.leaving) > 1:
-        return f"{asked.client_id} sends LeaveGroup for {len(asked.leaving)} members{why}"
+        return f"{asked.client_id} sends LeaveGroup for {counted(len(asked.leaving), 'members')}{why}"
     return f"{asked.instance or who if asked.member else ''.join(asked.leaving)} leaves{why}"
 
 
@@ -79,7 +81,7 @@ def _commit(asked: Asked, who: str) -> str:
 
 def _fetch(asked: Asked, who: str) -> str:
     return f"{who} asks for the committed offsets" + (
-        "" if asked.partitions < 0 else f" of {asked.partitions} partitions"
+        "" if asked.partitions < 0 else f" of {counted(asked.partitions, 'partitions')}"
     )
 
 
@@ -137,7 +139,7 @@ def _beats(event: Beats, names: Names) -> str:
     if event.error == "NONE":
         many = f", {event.count} times until {event.last:.3f} s" if event.count > 1 else ""
         return f"{who} heartbeats{many}"
-    many = f" ({event.count} times until {event.last:.3f} s)" if event.count > 1 else ""
+    many = f" ({counted(event.count, 'times')} until {event.last:.3f} s)" if event.count > 1 else ""
     if event.error == "REBALANCE_IN_PROGRESS":
         return f"{who} learns by its heartbeat that the group rebalances{many}"
     return f"{who} heartbeats and is answered {event.error}{many}"
@@ -228,11 +230,13 @@ _NOTES: Mapping[type, Callable[[Any, Names], str]] = MappingProxyType(
         notes.MemberLeft: _left,
         notes.StaticMemberReplaced: _replaced,
         notes.MemberFenced: _fenced,
-        notes.OffsetsCommitted: lambda note, _names: f"offsets of {note.partitions} partitions are committed",
-        notes.OffsetsDeleted: lambda note, _names: f"offsets of {note.partitions} partitions are deleted",
-        notes.OffsetsExpired: lambda note, _names: f"offsets of {note.partitions} partitions expire",
+        notes.OffsetsCommitted: lambda note, _names: (
+            f"offsets of {counted(note.partitions, 'partitions')} are committed"
+        ),
+        notes.OffsetsDeleted: lambda note, _names: f"offsets of {counted(note.partitions, 'partitions')} are deleted",
+        notes.OffsetsExpired: lambda note, _names: f"offsets of {counted(note.partitions, 'partitions')} expire",
         notes.GroupLoaded: lambda note, _names: (
-            f"the group is loaded: {note.state}, generation {note.generation}, {note.members} members"
+            f"the group is loaded: {note.state}, generation {note.generation}, {counted(note.members, 'members')}"
         ),
         notices.ClockMoved: lambda note, _names: f"the clock is moved forward by {note.seconds:g} s",
         notices.ConnectionClosed: lambda note, _names: f"the connection from {note.host}:{note.port} ended: {note.why}",

@@ -8,7 +8,7 @@ from kcoord.core import notes
 from kcoord.timeline.events import Answered, Asked, Event, Noted
 from kcoord.timeline.findings import Finding, listed
 from kcoord.timeline.generations import Generation, Kind
-from kcoord.timeline.names import Names
+from kcoord.timeline.names import Names, counted
 from kcoord.timeline.phases import Waited
 from kcoord.timeline.sentences import cause, exchange, sentence
 
@@ -85,9 +85,13 @@ def _cost(one: Generation, names: Names) -> str:
     parts = []
     if one.stood_still:
         member, seconds = max(one.stood_still.items(), key=lambda pair: pair[1])
-        parts.append(f"{len(one.stood_still)} members stood still, {names.label(member)} for {seconds:.3f} s")
+        parts.append(
+            f"{counted(len(one.stood_still), 'members')} stood still, {names.label(member)} for {seconds:.3f} s"
+        )
     if one.kept:
-        parts.append(f"{len(one.kept)} members kept {sum(one.kept.values())} partitions all the time")
+        parts.append(
+            f"{counted(len(one.kept), 'members')} kept {counted(sum(one.kept.values()), 'partitions')} all the time"
+        )
     if one.pauses and one.pauses[0].seconds > 0:
         pause = one.pauses[0]
         parts.append(f"nobody read {pause.topic}-{pause.partition} for {pause.seconds:.3f} s")

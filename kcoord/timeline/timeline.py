@@ -9,7 +9,7 @@ from kcoord.core.states import GroupState
 from kcoord.timeline.events import Event, Noted
 from kcoord.timeline.findings import Finding, findings_of
 from kcoord.timeline.generations import Generation, generations_of
-from kcoord.timeline.names import Names, printable
+from kcoord.timeline.names import Names, counted, printable
 from kcoord.timeline.plain import plain_of
 from kcoord.timeline.story import story
 
@@ -68,7 +68,7 @@ class Timeline:
             return f"Group {self.group}: {self.state}"
         shown = ", ".join(self.names.label(member) for member in last.members[:_SHOWN])
         more = f" and {len(last.members) - _SHOWN} more" if len(last.members) > _SHOWN else ""
-        who = f", {len(last.members)} members: {shown}{more}" if last.members else ", no members"
+        who = f", {counted(len(last.members), 'members')}: {shown}{more}" if last.members else ", no members"
         protocol = f" ({last.protocol})" if last.protocol else ""
         return f"Group {self.group}: {self.state}, generation {last.number}{protocol}{who}"
 

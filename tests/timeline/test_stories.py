@@ -1,11 +1,13 @@
 """Stories that groups live through, and what their timelines say of them."""
 
 import json
+from uuid import UUID
 
 import pytest
 import trio
 
-from kcoord.timeline import Kind
+from kcoord.timeline import Kind, Recorder
+from wire.messages import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
 
 
 def lines(stage):
@@ -236,3 +238,13 @@ async def test_the_clock_and_other_groups(autojump_clock, stage):
     assert stage.timeline() is None
     assert await a.heartbeat() == 0
     assert [type(each).__name__ for each in stage.timeline().events] == ["Beats"]
+
+
+async def test_topics_that_are_named_by_id_have_their_names(autojump_clock, stage):
+    topic_id = stage.server.broker.catalog.by_name("t").topic_id
+    recorder = Recorder(stage.server.running.clock.now, {topic_id: "t"}.get)
+    stage.server.broker.on_request(recorder.request)
+    parts = [OffsetCommitRequestPartition(partition_index=0, committed_offset=7, committed_metadata="")]
+    topics = [OffsetCommitRequestTopic(topic_id=each, partitions=parts) for each in (topic_id, UUID(int=5))]
+    await stage.actor("a").send(OffsetCommitRequest(group_id="g", topics=topics), 10)
+    assert f"a commits t-0 at 7, {UUID(int=5)}-0 at 7" in recorder.of("g").text()
