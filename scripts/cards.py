@@ -11,6 +11,7 @@ run, and half of the rules that ran then are run by themselves: one that makes i
 Exit status 0, or 1 if a broker cannot be run here; then README stays as it is.
 """
 
+import argparse
 import importlib.metadata
 import sys
 import tempfile
@@ -175,6 +176,8 @@ def written(text: str, fresh: str) -> str:
 
 
 def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.parse_args()
     rules = list(all_rules().values())
     cards = []
     for name, broker in BROKERS.items():
