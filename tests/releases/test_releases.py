@@ -1,0 +1,152 @@
+"""The table of releases, and how releases and masks are named."""
+
+import pytest
+
+from kcoord.apis import APIS, BY_KEY
+from kcoord.apis.served import served
+from kcoord.config import Config, ConfigError
+from kcoord.core.behaviour import LATEST
+from kcoord.releases.masks import cut
+from kcoord.releases.ranges import ADVERTISED, KEYS, NAMES
+from kcoord.releases.release import RELEASES, release_name
+from kcoord.testing.defaults import config_for
+from wire.schema import Versions
+
+
+def offered(**settings):
+    found = served(Config.from_settings({name.replace("_", "."): value for name, value in settings.items()}))
+    return {api.name: (api.offered.lowest, api.offered.highest) for api in found.values()}
+
+
+def test_there_is_a_row_for_every_api():
+    assert {api.name: api.key for api in APIS} == KEYS
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_release_has_less_than_the_one_before(name):
+    before = ADVERTISED[NAMES[max(NAMES.index(name) - 1, 0)]]
+    assert ADVERTISED[name].keys() >= before.keys()
+    assert all(ADVERTISED[name][key].highest >= versions.highest for key, versions in before.items())
+
+
+@pytest.mark.parametrize(
+    ("release", "api", "versions"),
+    [
+        ("0.11", "JoinGroup", (0, 2)),
+        ("2.1", "JoinGroup", (0, 3)),
+        ("2.2", "JoinGroup", (0, 4)),
+        ("2.8", "Fetch", (0, 12)),
+        ("3.9", "FindCoordinator", (0, 6)),
+        ("4.0", "OffsetCommit", (2, 9)),
+        ("4.4", "DeleteGroups", (0, 3)),
+    ],
+)
+def test_what_releases_advertise(release, api, versions):
+    assert RELEASES[release].ranges[KEYS[api]] == Versions(*versions)
+
+
+def test_the_newest_has_no_switch_set_and_the_oldest_most():
+    assert RELEASES["4.0"].behaviour == RELEASES["4.4"].behaviour == LATEST
+    behaviours = [RELEASES[name].behaviour for name in NAMES]
+    differing = [sum(getattr(one, field) != getattr(LATEST, field) for field in LATEST.__slots__) for one in behaviours]
+    assert differing == sorted(differing, reverse=True)
+    assert differing[0] == len(LATEST.__slots__)
+
+
+@pytest.mark.parametrize(
+    ("text", "name"),
+    [("2.8", "2.8"), ("4", "4.4"), ("3", "3.9"), ("2", "2.8"), ("3.9.1", "3.9"), ("0.11.0.3", "0.11"), ("0", "0.11")],
+)
+def test_how_a_release_is_named(text, name):
+    assert release_name(text) == name
+    assert Config.from_settings({"as.version": text}).as_version == name
+
+
+@pytest.mark.parametrize("text", ["", "5", "2.9", "0.10", "v3", "3.", "3.9-rc1", "latest"])
+def test_an_unknown_release_is_one_sentence_with_the_known_ones(text):
+    with pytest.raises(ConfigError, match=r"^as.version is '.*': it must be a release .*: 0\.11, 1\.0, .*, 4\.4$"):
+        Config.from_settings({"as.version": text})
+
+
+def test_without_release_and_mask_everything_is_served():
+    assert served(Config()) is BY_KEY
+
+
+def test_what_a_release_had_and_is_not_served_is_not_offered_but_for_produce():
+    found = offered(as_version="0.11")
+    assert found["OffsetCommit"] == (2, 3)
+    assert found["Fetch"] == (4, 5)
+    assert found["Produce"] == (0, 3)
+    assert not found.keys() & {"OffsetForLeaderEpoch", "DescribeConfigs", "DeleteGroups", "OffsetDelete"}
+
+
+@pytest.mark.parametrize("release", NAMES)
+def test_each_release_offers_nothing_that_is_not_served_or_was_not_there(release):
+    config = Config.from_settings({"as.version": release})
+    for key, api in served(config).items():
+        whole = BY_KEY[key]
+        assert api.handle is whole.handle
+        assert set(api.versions) <= set(whole.versions) & set(RELEASES[release].ranges[key])
+        assert api.versions.highest == min(whole.versions.highest, RELEASES[release].ranges[key].highest)
+
+
+def test_masks_leave_less():
+    found = offered(mask="OffsetCommit=0-6, JoinGroup=4 ,OffsetDelete=none")
+    assert found["OffsetCommit"] == (2, 6)
+    assert found["JoinGroup"] == (4, 4)
+    assert "OffsetDelete" not in found
+    assert found["Fetch"] == (4, 18)
+
+
+def test_a_mask_leaves_less_of_a_release():
+    found = offered(as_version="2.8", mask=["JoinGroup=0-20", "OffsetCommit=0-1", "DescribeTopicPartitions=0"])
+    assert found["JoinGroup"] == (0, 7)
+    assert not found.keys() & {"OffsetCommit", "DescribeTopicPartitions"}
+
+
+def test_masks_are_shown_as_they_are_given():
+    config = Config.from_settings({"mask": "OffsetCommit=2-6,OffsetDelete=none"})
+    assert ",".join(map(str, config.mask)) == "OffsetCommit=2-6,OffsetDelete=none"
+
+
+@pytest.mark.parametrize(
+    ("mask", "sentence"),
+    [
+        ("Join=1", "mask is 'Join=1': Join is no API that is served: there are Produce, Fetch,"),
+        ("JoinGroup", "mask is 'JoinGroup': it must be of the form OffsetCommit=0-6,OffsetDelete=none"),
+        ("JoinGroup=-1", "it must be of the form"),
+        ("JoinGroup=5-2", "of JoinGroup there can be no versions from 5 to 2"),
+        ("JoinGroup=1,JoinGroup=2", "JoinGroup is there twice"),
+    ],
+)
+def test_a_bad_mask_is_one_sentence(mask, sentence):
+    with pytest.raises(ConfigError) as caught:
+        Config.from_settings({"mask": mask})
+    assert sentence in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_fixture_takes_both():
+    config = config_for(
+        {}, None, kafka_defaults=False, as_version="2.8", mask={"OffsetCommit": "0-6", "OffsetDelete": None}
+    )
+    assert config.as_version == "2.8"
+    assert [str(each) for each in config.mask] == ["OffsetCommit=0-6", "OffsetDelete=none"]
+
+
+def test_versions_that_two_ranges_share():
+    assert cut(Versions(0, 5), Versions(3, 9)) == Versions(3, 5)
+    assert cut(Versions(0, 2), Versions(3, 9)) is None
+
+
+def test_a_default_that_was_another_one_before_4_0():
+    before, given, after = (
+        Config.from_settings({"as.version": release, **settings})
+        for release, settings in (("3.9", {}), ("3.9", {"log.message.timestamp.after.max.ms": 7}), ("4.0", {}))
+    )
+    assert [each.log_message_timestamp_after_max_ms for each in (before, given, after)] == [2**63 - 1, 7, 3_600_000]
+    assert [each.is_set("log_message_timestamp_after_max_ms") for each in (before, given, after)] == [
+        False,
+        True,
+        False,
+    ]
