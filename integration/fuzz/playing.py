@@ -48,7 +48,10 @@ ROOM = 0.4
 
 @dataclass(frozen=True)
 class Pace:
-    """How patient a play is: with what may still come, with one broker when the other has answered (s)."""
+    """How patient a play is: with what may still come, with one broker when the other has answered (s).
+
+    It has more patience with a broker that has no reason to hold a request: see `ANSWERED`.
+    """
 
     settle: float = 0.04
     patience: float = 1.0
@@ -381,7 +384,7 @@ class Play:
                     self.tally.known[BEHIND] += 1
                     raise Cut("behind")
                 self.drop(pair.line)
-            elif quiet > self.pace.patience:
+            elif quiet > (self.pace.patience if self.may_be_held(pair) else ANSWERED):
                 texts = [
                     shown(answer) if sent.done else "(held)" for answer, sent in zip(answers, pair.sent, strict=True)
                 ]
