@@ -124,20 +124,20 @@ _TOGETHER: Final[tuple[Step, ...]] = (
 _ALL: Final = (
     Story(
         name="eager",
-        says="Two consumers join and one leaves, with the range assignor: each time all stop reading.",
+        says="Two consumers join and one leaves, with the range assignor: each time all stop.",
         seconds=13,
         steps=_ONE_BY_ONE,
     ),
     Story(
         name="cooperative",
-        says="The same with the cooperative-sticky assignor: what does not move is read all the time.",
+        says="The same with the cooperative-sticky assignor: what stays is read on.",
         seconds=15,
         steps=_ONE_BY_ONE,
         assignor="cooperative-sticky",
     ),
     Story(
         name="static",
-        says="Members have a group.instance.id: one restarts within its session, then stays away for longer.",
+        says="Members have a group.instance.id: one restarts in time, then stays away.",
         seconds=15,
         steps=(
             *_TOGETHER,
@@ -159,7 +159,7 @@ _ALL: Final = (
     ),
     Story(
         name="crash",
-        says="A consumer is killed, and nobody reads its partitions until its session of 45 s is over.",
+        says="A consumer is killed; nobody reads its partitions until its session (45 s) ends.",
         seconds=10,
         steps=(
             *_TOGETHER,
@@ -173,7 +173,7 @@ _ALL: Final = (
     ),
     Story(
         name="slow",
-        says="A consumer does not poll for longer than max.poll.interval.ms (5 s here); a rebalance waits for it.",
+        says="A consumer exceeds max.poll.interval.ms (5 s here); a rebalance waits for it.",
         seconds=15,
         steps=(
             Act(Kind.START, "a"),
