@@ -182,6 +182,7 @@ async def r6c(world: World) -> None:
     versions="0",
     settings=SHORT,
     cost=3.1,
+    since="4.0",
 )
 async def r6d(world: World) -> None:
     client, group = await world.client(), world.group()
