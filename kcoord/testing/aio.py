@@ -86,6 +86,10 @@ class AsyncKcoord:
             raise ServerGone("the server does not run: use it in an async with statement")
         return self._bootstrap
 
+    async def control_url(self) -> str:
+        """Return where the server can be controlled over HTTP: see `kcoord.testing.sync.Kcoord.control_url`."""
+        return await self.run_async(lambda control: self._server.control_url(control))
+
     async def run(self, work: Callable[[Control], T]) -> T:
         """Have something done in the server's loop, by its `Control`, that has no need to wait there.
 

@@ -1,4 +1,4 @@
-"""The fixture on a server that somebody else started: any broker, named by KCOORD_BOOTSTRAP.
+"""The fixture on a server that somebody else started: any broker, named by KCOORD_BOOTSTRAP alone.
 
 Topics are created and deleted over the wire, as clients do. What no client can do, such as moving the clock, is
 refused.
@@ -143,7 +143,7 @@ class ExternalKcoord(Kcoord):
     def _refuse(self) -> NoReturn:
         raise Impossible(
             f"the server at {self._bootstrap} is one that KCOORD_BOOTSTRAP names: its clock, groups and faults cannot "
-            "be controlled from here"
+            "be controlled from here; those of a kcoord can if KCOORD_CONTROL names its control, too"
         )
 
     def _ask(self, request: Any) -> Any:

@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 
 BOOTSTRAP = "KCOORD_BOOTSTRAP"
 """The environment variable that names a server, "host:port", to be used instead of one of ours."""
+CONTROL = "KCOORD_CONTROL"
+"""The environment variable that names the control of a kcoord, a URL, which is then used, with all that it can."""
 TIMELINES = "kcoord timeline"
 """What the sections of a failing test's report are called."""
 MOST_EVENTS = 200
@@ -56,6 +58,11 @@ class Servers:
 def started(config: Mapping[str, Any]) -> "Kcoord":
     """Return a server that runs: the one that the environment names, or a new one."""
     external = os.environ.get(BOOTSTRAP)
+    control = os.environ.get(CONTROL)
+    if control:
+        from kcoord.testing.remote import RemoteKcoord
+
+        return RemoteKcoord(control, bootstrap=external, **config)
     if external:
         from kcoord.testing.external import ExternalKcoord
 

@@ -88,6 +88,15 @@ class Kcoord:
 
         return AsyncKcoord.of(self._server, self.bootstrap)
 
+    @property
+    def control_url(self) -> str:
+        """Where the server can be controlled over HTTP, as by `kcoord groups` and by other languages.
+
+        It is served from the first time on that this is asked for, on a port of its own, to this machine alone. Raises
+        ConfigError without what `kcoord[web]` brings.
+        """
+        return self.run_async(lambda control: self._server.control_url(control))
+
     def run(self, work: Callable[[Control], T]) -> T:
         """Have something done in the server's loop, by its `Control`, that has no need to wait there.
 

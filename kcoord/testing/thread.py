@@ -13,7 +13,7 @@ from typing import Any, Generic, TypeVar
 
 import trio
 
-from kcoord.config import Config
+from kcoord.config import Address, Config
 from kcoord.control import Control
 from kcoord.serve import serve
 
@@ -75,6 +75,7 @@ class ServerThread:
         self._stopping = trio.Event()
         self._wanted = True
         self._crash: BaseException | None = None
+        self._control_url = ""
 
     def start(self) -> Future[str]:
         """Start it; the outcome, once connections are accepted, is the address for clients, "host:port".
@@ -126,6 +127,15 @@ class ServerThread:
 
     # In the thread.
 
+    async def control_url(self, control: Control) -> str:
+        """Return where the server is controlled over HTTP; it is from now on. Raises ConfigError, CannotListen."""
+        if not self._control_url:
+            from kcoord.web.serving import ControlListener
+
+            listener = ControlListener(Address("127.0.0.1", 0))
+            self._control_url = await self._nursery.start(listener.serve, self._running, control)
+        return self._control_url
+
     def _main(self) -> None:
         try:
             trio.run(self._serve)
@@ -147,6 +157,7 @@ class ServerThread:
             except Exception as error:  # noqa: BLE001 - the caller gets it
                 self._ready.set_exception(error)
                 return
+            self._running = running
             self._control = Control(running)
             self._nursery = nursery
             with self._lock:

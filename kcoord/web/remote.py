@@ -14,6 +14,7 @@ from kcoord.control.groups import USUAL_TIMEOUT, Offset, new_offset
 from kcoord.control.topics import NO_SETTINGS
 from kcoord.core.outcome import Now
 from kcoord.faults import BadFault, FaultRule
+from kcoord.timeline.findings import Finding
 from kcoord.web.bodies import ClockView
 from kcoord.web.client import PATIENCE, ControlClient
 from kcoord.web.shapes import read
@@ -276,6 +277,14 @@ class RemoteTimeline:
         """The group's state after the last event."""
         return str(self._told["state"])
 
+    @property
+    def findings(self) -> tuple[Finding, ...]:
+        """What should not be, in the order of time."""
+        return tuple(
+            Finding(**{**each, "members": tuple(each["members"]), "partitions": tuple(map(_place, each["partitions"]))})
+            for each in self._told["findings"]
+        )
+
     def plain(self) -> dict[str, Any]:
         """Return it as what JSON has."""
         return self._told
@@ -291,6 +300,12 @@ class RemoteTimeline:
 def _now(told: Any) -> Now:
     view = read(ClockView, told)
     return Now(view.mono, view.wall_ms)
+
+
+def _place(text: str) -> tuple[str, int]:
+    """Read a partition, as "topic-0"."""
+    topic, _, index = text.rpartition("-")
+    return topic, int(index)
 
 
 def _named(name: Any) -> str:
