@@ -77,8 +77,8 @@ def test_the_end_of_a_cooperative_story(cooperative):
         "  1  new member a joined",
         "  2  new member b joined; waited 0.2 s for a (rejoined); 1 partition moved",
         (
-            "  3  member a joined again (its second step: what was given up is handed out); waited 0.2 s for b (rejoined);"
-            " 1 partition moved"
+            "  3  member a joined again (its second step: what was given up is handed out);"
+            " waited 0.2 s for b (rejoined); 1 partition moved"
         ),
         "Cooperative: members kept what they did not have to hand over, in generations 2, 3.",
         "Stood still: nobody.",
