@@ -3,12 +3,14 @@
 A block of shell is run line by line, a block of Python against the server of the first command, a block of TOML is
 the file that a later command names. Three things are put otherwise than they stand there: ports, so that a server that
 runs already is no trouble; `./scripts/test` alone, which would run this test again and only collects; and the block of
-log lines, which is compared with what the server says, but for ids, versions and times.
+log lines, which is compared with what the server says, but for ids, versions and times. So is a session with commands
+(console) with what they print. A block of JavaScript is run by Node, if that is there.
 """
 
 import contextlib
 import os
 import re
+import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -42,7 +44,14 @@ def environment() -> dict[str, str]:
 @contextlib.contextmanager
 def serving(command: str, directory: Path) -> Iterator[str]:
     """Run a serve command on a free port; give the address that it says it listens on. The log is in `directory`."""
-    script, *arguments = command.split()
+    with started(command, directory) as (address, _):
+        yield address
+
+
+@contextlib.contextmanager
+def started(command: str, directory: Path) -> Iterator[tuple[str, str]]:
+    """The same; give also where it says that it is controlled, if the command asks for that, on a free port, too."""
+    script, *arguments = re.sub(r"--control \S+", "--control 127.0.0.1:0", command).split()
     if "--listen" not in arguments:
         arguments += ["--listen", "127.0.0.1:0"]
     with (directory / LOG).open("w") as log:
@@ -58,7 +67,9 @@ def serving(command: str, directory: Path) -> Iterator[str]:
         assert process.stdout is not None
         line = process.stdout.readline()
         assert line.startswith("kcoord is listening on "), (directory / LOG).read_text()
-        yield line.split()[-1]
+        control = process.stdout.readline() if "--control" in arguments else ""
+        assert control.startswith("kcoord is controlled at http://") == ("--control" in arguments)
+        yield line.split()[-1], control.strip().rpartition(" ")[2]
     finally:
         process.terminate()
         assert process.stdout is not None
@@ -68,7 +79,7 @@ def serving(command: str, directory: Path) -> Iterator[str]:
 
 
 def test_every_block_is_of_a_kind_that_is_run():
-    assert {language for language, _ in BLOCKS} <= {"sh", "python", "toml", "text", "mermaid"}
+    assert {language for language, _ in BLOCKS} <= {"sh", "python", "toml", "text", "mermaid", "console", "js"}
     assert FIRST == "./scripts/serve --topic orders:6"
     assert "./scripts/test" in OTHERS
 
@@ -195,3 +206,56 @@ def test_the_fixture(block, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     if "def test_" in block:
         assert "1 passed" in done.stdout
+
+
+@pytest.fixture
+def session() -> tuple[str, list[tuple[str, str]]]:
+    """The session with the commands: what starts the server, and the commands behind it with what they print."""
+    (block,) = blocks("console")
+    first, export, *others = re.findall(r"^\$ (.*)\n((?:(?!\$ ).*\n)*)", block, re.MULTILINE)
+    assert first[0].startswith("./scripts/serve ")
+    assert export[0].startswith("export KCOORD_CONTROL=")
+    return first[0], others
+
+
+def test_the_commands(tmp_path, session, environment_of_the_first_command):
+    first, commands = session
+    with started(first, tmp_path) as (_, control):
+        for command, shown in commands:
+            done = subprocess.run(
+                command,
+                shell=True,
+                cwd=ROOT,
+                env={**environment(), "KCOORD_CONTROL": control},
+                stdout=subprocess.PIPE,
+                stderr=subprocess.STDOUT,
+                text=True,
+                timeout=PATIENCE,
+            )
+            assert done.returncode == 0, done.stdout
+            assert without_times(done.stdout) == without_times(shown)
+
+
+def without_times(text: str) -> list[str]:
+    """What was printed, but for times and blanks at the ends of lines."""
+    text = re.sub(r"\d{4}-\d\d-\d\dT[\d:.+]+", "TIME", text)
+    return [re.sub(r"^ +(\d+\.\d+|SECONDS) s  ", "SECONDS s  ", line).rstrip() for line in text.splitlines()]
+
+
+@pytest.mark.parametrize("block", blocks("js"), ids=lambda _: "js")
+def test_the_program_in_javascript(block, tmp_path):
+    if shutil.which("node") is None:
+        refuse = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
+        refuse("node is not there to run the README's program")
+    with started(f"{FIRST} --control 127.0.0.1:0", tmp_path) as (_, control):
+        done = subprocess.run(
+            ["node", "--input-type=module", "-"],
+            input=block,
+            env={**environment(), "KCOORD_CONTROL": control},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=PATIENCE,
+        )
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("Group readers: Empty\n")
