@@ -20,7 +20,7 @@ import pytest
 
 from .applying import replace_functions
 from .cold import BROKEN, Job
-from .making import Mutant, functions_that_name
+from .making import Mutant, functions_that_name, given_values_from
 from .selecting import TESTS, Failures, Selection, suite_of
 
 NO_END = "takes too long"
@@ -115,8 +115,10 @@ class Judge:
         """The tests that may notice a mutant."""
         tests = self._selection.running(mutant.file, mutant.first, mutant.last)
         if mutant.body_of is None:
+            made = (name for tree in self._trees.values() for name in given_values_from(tree, mutant.names))
+            names = (*mutant.names, *made)
             for file, tree in self._trees.items():
-                for first, last in functions_that_name(tree, mutant.names):
+                for first, last in functions_that_name(tree, names):
                     tests |= self._selection.running(file, first, last)
         return tests
 

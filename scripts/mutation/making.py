@@ -350,6 +350,22 @@ def _is_declaration(node: ast.stmt) -> bool:
             return False
 
 
+def given_values_from(tree: ast.Module, names: tuple[str, ...]) -> Iterator[str]:
+    """The names to which statements outside of functions give a value that is made from one of these names."""
+    places = [tree, *(each for each in tree.body if isinstance(each, ast.ClassDef))]
+    for statement in (each for place in places for each in place.body):
+        value = getattr(statement, "value", None)
+        if value is None or not isinstance(statement, (ast.Assign, ast.AnnAssign)):
+            continue
+        if any(
+            (isinstance(each, ast.Name) and each.id in names)
+            or (isinstance(each, ast.Attribute) and each.attr in names)
+            for each in ast.walk(value)
+        ):
+            targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+            yield from (each.id for target in targets for each in ast.walk(target) if isinstance(each, ast.Name))
+
+
 def functions_that_name(tree: ast.Module, names: tuple[str, ...]) -> Iterator[tuple[int, int]]:
     """The lines (first, last) of each function in which one of these names stands."""
     for node in ast.walk(tree):
