@@ -352,7 +352,7 @@ def _is_declaration(node: ast.stmt) -> bool:
 
 def given_values_from(tree: ast.Module, names: tuple[str, ...]) -> Iterator[str]:
     """The names to which statements outside of functions give a value that is made from one of these names."""
-    places = [tree, *(each for each in tree.body if isinstance(each, ast.ClassDef))]
+    places: list[ast.Module | ast.ClassDef] = [tree, *(each for each in tree.body if isinstance(each, ast.ClassDef))]
     for statement in (each for place in places for each in place.body):
         value = getattr(statement, "value", None)
         if value is None or not isinstance(statement, (ast.Assign, ast.AnnAssign)):
