@@ -2,7 +2,7 @@
 
 import struct
 
-from kcoord.check.member import Member
+from kcoord.check.member import Member, settle
 from kcoord.check.probe import Client, sub
 from kcoord.check.rule import rule
 from kcoord.check.topics import created
@@ -200,6 +200,27 @@ async def l5(world: World, metadata: bytes) -> None:
         (world.t, 0): SUBSCRIBED,
         (world.u, 0): SUBSCRIBED,
     }
+
+
+@rule(
+    id="L5b",
+    api="OffsetDelete",
+    says="Once a member says what cannot be read, every topic counts as read, whatever was known before.",
+    source=f"{READ}: computed anew for each generation",
+    versions="0",
+    cost=3.2,
+)
+async def l5b(world: World) -> None:
+    member = await world.stable1(world.group())
+    await member.commit({(world.u, 0): 4, (world.u, 1): 5})
+    assert await delete(member.client, member.group, {world.u: [0]}) == {(world.u, 0): ErrorCode.NONE}
+    member.protocols = [("range", b"\x00")]
+    await member.start_join()
+    await member.finish_join()
+    assert await delete(member.client, member.group, {world.u: [1]}) == {(world.u, 1): SUBSCRIBED}
+    await settle([member])
+    assert await delete(member.client, member.group, {world.u: [1]}) == {(world.u, 1): SUBSCRIBED}
+    assert await member.client.fetch(member.group) == {(world.u, 1): (5, -1, "")}
 
 
 @rule(

@@ -110,6 +110,33 @@ async def d3b(world: World) -> None:
 
 
 @rule(
+    id="D3c",
+    api="JoinGroup",
+    says="A newcomer that could not extend the first rebalance any more extends the next that begins without members.",
+    source=f"{EXTENDED}: newMemberAdded is taken back only where it extends a delay",
+    versions="4-9",
+    cost=9.3,
+    settings=DELAY,
+)
+async def d3c(world: World) -> None:
+    group = world.group()
+    first, second = [await world.member(group, rebalance=3_000) for _ in range(2)]
+    watch = Stopwatch(world)
+    await start_in_order(first, second)
+    for member in (first, second):
+        await member.finish_join()
+    assert watch.shows(3)
+    await settle([first, second])
+    await first.client.leave(group, first.id, second.id)
+    assert await state_of(world, group) == "Empty"
+    third = await world.member(group)
+    watch = Stopwatch(world)
+    await third.start_join()
+    await third.finish_join()
+    assert watch.shows(6)
+
+
+@rule(
     id="D4",
     api="JoinGroup",
     says="Who joins in the initial delay, with an id that was handed out before it, is a newcomer that extends it.",

@@ -201,6 +201,35 @@ async def f17(world: World) -> None:
         assert (await member.finish_join()).generation_id == 2
 
 
+@rule(
+    id="F23",
+    api="LeaveGroup",
+    says="A leader that others stand before, since it has restarted, leads on when a follower leaves.",
+    source=f"{TAKEN}; ClassicGroup.remove: the first member leads only if it is the leader that is gone",
+    versions="3-5",
+    cost=6.6,
+)
+async def f23(world: World) -> None:
+    leader, follower = await world.static2(world.group())
+    leader = await restarted(world, leader)
+    await join_at_once(leader)
+    third = await world.member(leader.group)
+    members = (follower, leader, third)
+    assert await (await third.start_join()).parked()
+    await follower.start_join()
+    await leader.start_join()
+    for member in members:
+        assert (await member.finish_join()).leader == leader.id
+    await settle([leader, follower, third])
+    answer = await third.client.leave(third.group, third.id)
+    assert answer.members[0].error_code == ErrorCode.NONE
+    for member in (follower, leader):
+        await member.start_join()
+    for member in (follower, leader):
+        assert (await member.finish_join()).leader == leader.id
+    assert set(leader.listed) == {follower.id, leader.id}
+
+
 # --- who stays away, and who is there ---
 
 
