@@ -168,9 +168,6 @@ class Driver:
     last: Outcome = field(default_factory=Outcome)
     """What the latest step gave."""
 
-    kept_in_memory_only: set[str] = field(default_factory=set)
-    """Groups that changed without a record, as up to 2.5 where a static member restarted: not compared with any."""
-
     coordinator: Coordinator = field(init=False)
     _ids: Any = field(init=False)
     _shadow: Coordinator = field(init=False)
@@ -448,7 +445,7 @@ class Driver:
                 if isinstance(note, GroupDeleted) and not self._shadow.tables.offsets.get(note.group):
                     self._shadow.tables.groups.pop(note.group, None)
         assert self._shadow.tables.groups.keys() == self.coordinator.tables.groups.keys() - self._unwritten
-        at_rest = settled(self.coordinator) - self._unwritten - self.kept_in_memory_only
+        at_rest = settled(self.coordinator) - self._unwritten
         assert durable(self._shadow, at_rest) == durable(self.coordinator, at_rest)
         return outcome
 
