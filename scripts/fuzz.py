@@ -29,6 +29,9 @@ from integration.fuzz.playing import texts
 from integration.fuzz.shrinking import shrunk
 from scripts.reference import Unusable, started
 
+SHOWN = 200
+"""How much of a difference that did not show again is printed; `--keep` has all of it."""
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Return the exit status: 0 if nothing differs, 1 if something does, 2 if Kafka cannot be run."""
@@ -78,6 +81,8 @@ def fuzz(profile: Profile, count: int, seed: int, wanted: argparse.Namespace) ->
         print(
             f"{campaign.candidates} differed; of {campaign.tried}, played again, {campaign.unconfirmed} did not again"
         )
+        for sort, times in campaign.vanished().most_common():
+            print(f"not again   {times} x {sort[:SHOWN]}")
         if wanted.keep is not None:
             keep(campaign, wanted.keep / profile.name.replace(" ", "-"))
         for sort, played in campaign.alike().items():

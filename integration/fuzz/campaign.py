@@ -8,6 +8,7 @@ beside them.
 import contextlib
 import itertools
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
@@ -21,7 +22,7 @@ from integration.fuzz.side import Broker
 from integration.fuzz.strategies import sequences
 from integration.fuzz.tally import Tally
 
-SIDE_BY_SIDE = 200
+SIDE_BY_SIDE = 300
 TRIES = 4
 """How often a sequence is played that cannot be played to its end."""
 CAREFUL = Pace(settle=0.12, patience=2.0, margin=0.5, written=0.15, stretch=2)
@@ -183,6 +184,11 @@ class Campaign:
             assert played.difference is not None
             together.setdefault(played.difference.sort, []).append(played)
         return together
+
+    def vanished(self) -> Counter[str]:
+        """Count the sorts of differences that were seen and never were sure."""
+        seen = Counter(played.difference.sort for played in self.first.values() if played.difference is not None)
+        return Counter({sort: count for sort, count in seen.items() if sort not in self.alike()})
 
     @property
     def unfinished(self) -> int:
