@@ -1,11 +1,17 @@
-"""Which partition a group belongs to."""
+"""Which partition a group belongs to, and where hash tables have the names of protocols."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from kcoord.core import hashing
-from kcoord.core.hashing import java_string_hash, partition_for
+from kcoord.core.hashing import (
+    java_hash_map_place,
+    java_string_hash,
+    partition_for,
+    scala_2_12_place,
+    scala_2_13_place,
+)
 
 VECTORS = [
     ("", 0, 0),
@@ -20,6 +26,22 @@ VECTORS = [
     ("😀", 1_772_899, 49),
     ("polygenelubricants", -(2**31), 0),
 ]
+
+PLACES = [
+    ("range", 4263624020, -15),
+    ("roundrobin", 11801351, -9),
+    ("sticky", 2942711636, -12),
+    ("cooperative-sticky", 4148330561, -3),
+    ("a", 4294388074, -7),
+    ("b", 4294381394, -13),
+    ("A", 4294667434, -12),
+    ("default_0", 877727608, -12),
+    ("connect", 3421088965, -2),
+    ("v1", 4258274447, -9),
+    ("stream", 598418164, -6),
+    ("uniform", 1450659247, -8),
+]
+"""`Hashing.improve` of Scala 2.13.14, and the index in a `mutable.HashMap` of Scala 2.12.10, read from its end."""
 
 
 @pytest.mark.parametrize(("group_id", "value", "partition"), VECTORS)
@@ -57,3 +79,19 @@ def test_names_of_usual_length_alone_are_remembered(monkeypatch):
     names = ["x" * 256, "x" * 257]
     assert [partition_for(name, 50) for name in names] == [abs(java_string_hash(name)) % 50 for name in names]
     assert asked == names[:1]
+
+
+@pytest.mark.parametrize(("name", "improved", "index"), PLACES)
+def test_places_are_those_of_scalas_hash_tables(name, improved, index):
+    place = scala_2_13_place(name)
+    assert len(place) == 7
+    assert sum(five << 5 * nth for nth, five in enumerate(place)) == improved
+    assert max(place) < 32
+    assert scala_2_12_place(name) == index
+
+
+@pytest.mark.parametrize(
+    ("name", "place"), [("range", 9), ("roundrobin", 10), ("sticky", 8), ("cooperative-sticky", 15), ("v1", 11)]
+)
+def test_places_are_those_of_javas_hash_table(name, place):
+    assert java_hash_map_place(name) == place

@@ -3,7 +3,6 @@
 import pytest
 
 from kcoord.core.behaviour import GROUP_OPERATIONS, Behaviour, StateNames, TieOrder
-from kcoord.core.hashing import java_hash_map_place, scala_2_12_place, scala_2_13_place
 from kcoord.core.listing import known_states
 from kcoord.core.notes import GroupCreated, GroupDeleted, RebalanceStarted
 from kcoord.core.settings import GroupSettings
@@ -11,22 +10,6 @@ from wire.errors import ErrorCode
 
 from .driver import EPOCH_MS, Driver, protocols_of
 from .situations import A1, A2, completing1, completing2, stable1, stable2, static2
-
-PLACES = [
-    ("range", 4263624020, -15),
-    ("roundrobin", 11801351, -9),
-    ("sticky", 2942711636, -12),
-    ("cooperative-sticky", 4148330561, -3),
-    ("a", 4294388074, -7),
-    ("b", 4294381394, -13),
-    ("A", 4294667434, -12),
-    ("default_0", 877727608, -12),
-    ("connect", 3421088965, -2),
-    ("v1", 4258274447, -9),
-    ("stream", 598418164, -6),
-    ("uniform", 1450659247, -8),
-]
-"""`Hashing.improve` of Scala 2.13.14, and the index in a `mutable.HashMap` of Scala 2.12.10, read from its end."""
 
 
 def older(**switches):
@@ -39,22 +22,6 @@ def with_settings(behaviour, **settings):
 
 
 # --- the vote ---
-
-
-@pytest.mark.parametrize(("name", "improved", "index"), PLACES)
-def test_places_are_those_of_scalas_hash_tables(name, improved, index):
-    place = scala_2_13_place(name)
-    assert len(place) == 7
-    assert sum(five << 5 * nth for nth, five in enumerate(place)) == improved
-    assert max(place) < 32
-    assert scala_2_12_place(name) == index
-
-
-@pytest.mark.parametrize(
-    ("name", "place"), [("range", 9), ("roundrobin", 10), ("sticky", 8), ("cooperative-sticky", 15), ("v1", 11)]
-)
-def test_places_are_those_of_javas_hash_table(name, place):
-    assert java_hash_map_place(name) == place
 
 
 @pytest.mark.parametrize(
