@@ -33,6 +33,13 @@ SHOWN = 200
 """How much of a difference that did not show again is printed; `--keep` has all of it."""
 
 
+def positive(text: str) -> int:
+    """Read a number from 1 on. Raises argparse.ArgumentTypeError."""
+    if not text.isdecimal() or int(text) < 1:
+        raise argparse.ArgumentTypeError(f"it must be a number from 1, not {text}")
+    return int(text)
+
+
 def main(arguments: Sequence[str] | None = None) -> int:
     """Return the exit status: 0 if nothing differs, 1 if something does, 2 if Kafka cannot be run."""
     wanted = options().parse_args(arguments)
@@ -53,7 +60,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def options() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--sequences", type=int, default=2000, help="how many, of all profiles together")
+    parser.add_argument("--sequences", type=positive, default=2000, help="how many, of all profiles together")
     parser.add_argument("--seed", type=int, help="what they are drawn from; one is made up and printed by default")
     parser.add_argument("--against", metavar="HOST:PORT", help="a broker to be right instead of Apache Kafka")
     parser.add_argument("--subject", metavar="HOST:PORT", help="a broker to be asked instead of this kcoord")

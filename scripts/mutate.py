@@ -125,7 +125,12 @@ def parsed(arguments: Sequence[str] | None) -> argparse.Namespace:
         "--results", type=Path, metavar="FILE", help="add what became of each mutant there, a line of JSON each"
     )
     parser.add_argument("--recheck", type=Path, metavar="FILE", help="judge only those that survived in such a file")
-    return parser.parse_args(arguments)
+    wanted = parser.parse_args(arguments)
+    modules = {path.stem for path in (ROOT / MUTATED).glob("*.py")}
+    for name in wanted.only or ():
+        if name not in modules:
+            parser.error(f"kcoord/core has no module {name}")
+    return wanted
 
 
 def omission(file: str) -> MayOmit:

@@ -76,8 +76,8 @@ def check_command(
     """Judge the broker at HOST:PORT, which must be alone, by the rules of the group protocol, or compare several.
 
     It makes topics and groups of its own, whose names begin with kcoord-check, and removes them in the end, also
-    after an interrupt. Nobody else's are touched. Rules that wait run side by side; one that is broken is run once
-    more afterwards, with less beside it, before that counts.
+    after an interrupt; only if it is killed they stay. Nobody else's are touched. Rules that wait run side by side; one
+    that is broken is run once more afterwards, with less beside it, before that counts.
 
     The exit status is 0 if all rules that apply are kept, 1 if one is broken, and 2 if none could be run, or the
     broker was gone before all were.
@@ -243,6 +243,9 @@ def _can_be_written(files: dict[str, str]) -> None:
     """Find out before the run what would be a pity after it."""
     if list(files.values()).count(STDOUT) > 1:
         raise Misused("standard output can have the results in one form only")
+    real = [Path(file).resolve() for file in files.values() if file != STDOUT]
+    if len(set(real)) < len(real):
+        raise Misused("each form of the results needs a FILE of its own")
     for form, file in files.items():
         if file != STDOUT and file.startswith(STDOUT):
             raise Misused(f"--{form} needs a FILE, and {file} looks like a flag; ./{file} would not")

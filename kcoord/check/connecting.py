@@ -70,6 +70,10 @@ def address_of(text: str) -> tuple[str, int]:
     bare = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
     if not bare or (":" in bare and bare == host) or not (port.isascii() and port.isdecimal()) or len(port) > 5:
         raise CannotRun(f"{text!r} is not the address of a broker: it must be HOST:PORT")
+    try:
+        bare.encode("idna")
+    except UnicodeError:
+        raise CannotRun(f"{text!r} is not the address of a broker: no host can be called {bare!r}") from None
     if not 1 <= int(port) <= 65535:
         raise CannotRun(f"{text!r} has no port that there is: 1 to 65535")
     return bare, int(port)

@@ -47,7 +47,9 @@ async def until_a_signal(run: Callable[[], Awaitable[_T]], progress: Callable[[]
         finally:
             _wipe(sys.stderr)
     if not done:
-        complain("stopped; what was made at the broker was removed as far as it could be")
+        began = any(each.total for each in progress().values())
+        removed = "what was made at the broker was removed as far as it could be"
+        complain(f"stopped; {removed}" if began else "stopped before anything was made at the broker")
         sys.exit(128 + got[0])
     return done[0]
 

@@ -134,6 +134,8 @@ def test_one_of_several_is_not_there(ends, broker):
         (["h:1", "i:1", "h:1"], "h:1 is named twice, and can only be compared with another broker"),
         (["h:1", "nowhere"], "'nowhere' is not the address of a broker: it must be HOST:PORT"),
         ([], "which broker? Give HOST:PORT, or --list or --explain"),
+        (["a..b:9092"], "'a..b:9092' is not the address of a broker: no host can be called 'a..b'"),
+        (["h:1", "--json", "x", "--html", "./x"], "each form of the results needs a FILE of its own"),
         (["nowhere"], "'nowhere' is not the address of a broker: it must be HOST:PORT"),
         (["::1:9092"], "'::1:9092' is not the address of a broker: it must be HOST:PORT"),
         (["host:0"], "'host:0' has no port that there is: 1 to 65535"),

@@ -34,9 +34,8 @@ def as_junit(report: Report) -> str:
 def count_tests(element: ET.Element, tests: Sequence[ET.Element]) -> None:
     """Write into a suite, or all suites, how many tests they have, and how many of them failed or were skipped."""
     element.set("tests", str(len(tests)))
-    for name, tag in (("failures", "failure"), ("skipped", "skipped")):
+    for name, tag in (("failures", "failure"), ("errors", "error"), ("skipped", "skipped")):
         element.set(name, str(sum(each.find(tag) is not None for each in tests)))
-    element.set("errors", "0")
 
 
 def _tests(result: RuleResult) -> Iterator[ET.Element]:
@@ -46,8 +45,11 @@ def _tests(result: RuleResult) -> Iterator[ET.Element]:
         yield test
     for case in result.cases:
         test = _test(result, case.case.label, case.run.seconds)
-        if case.verdict in (Verdict.NOT_APPLICABLE, Verdict.NOT_RUN):
+        if case.verdict is Verdict.NOT_APPLICABLE:
             ET.SubElement(test, "skipped", message=clean(case.run.why))
+        elif case.verdict is Verdict.NOT_RUN:
+            # Build servers take what is skipped for fine, and this is not.
+            ET.SubElement(test, "error", type="not run", message=clean(case.run.why))
         elif case.run.failure is not None:
             message = f"{result.rule.says} But: {case.run.failure.message}"
             failure = ET.SubElement(test, "failure", type="broken", message=clean(message))
