@@ -42,6 +42,8 @@ ANSWERED = 30.0
 """Seconds in which every request must be answered that brokers have no reason to hold."""
 BURST, SHORT_BURST = 7, 5
 """Requests between two waits in a sequence in which timers fire; the second if new groups wait for more members."""
+PATIENT = 10
+"""For how many slow answers' time one broker is waited for, when the other one has answered."""
 ROOM = 0.4
 """Seconds that there must be between two moments at which timers may fire, for requests to be made."""
 
@@ -97,6 +99,8 @@ class Played:
     cut: str = ""
     begun: int = 0
     """How many of its operations were begun."""
+    slowest: float = 0.0
+    """How long (s) the slowest answer took that nothing held up."""
     transcript: list[tuple[str, Any]] = field(default_factory=list)
     """What was done, line by line: a text, and a message that belongs to it or None."""
 
@@ -384,7 +388,7 @@ class Play:
                     self.tally.known[BEHIND] += 1
                     raise Cut("behind")
                 self.drop(pair.line)
-            elif quiet > (self.pace.patience if self.may_be_held(pair) else ANSWERED):
+            elif quiet > (self.pace.patience + PATIENT * self.slowness if self.may_be_held(pair) else ANSWERED):
                 texts = [
                     shown(answer) if sent.done else "(held)" for answer, sent in zip(answers, pair.sent, strict=True)
                 ]
@@ -396,6 +400,7 @@ class Play:
         if prompt and not isinstance(pair.asked.request, (m.JoinGroupRequest, m.SyncGroupRequest)):
             for side, sent in zip(self.sides, pair.sent, strict=True):
                 side.broker.took(sent.answered_at - sent.sent_at)
+                self.played.slowest = max(self.played.slowest, sent.answered_at - sent.sent_at)
         self.tally.answer(pair.name, pair.asked.version, first)
         if first != second:
             if reason := other_choice(first, second, set(self.actors.leaders.values())):
