@@ -184,10 +184,7 @@ GROUPS = {
         "core.joining:rejoin", "unchanged = join.protocols == member.protocols", "unchanged = True"
     ),
     "timeouts stay as they were": Mutant(
-        "core.joining:wait_again",
-        "member.rebalance_timeout_ms = join.rebalance_timeout_ms\n"
-        "    member.session_timeout_ms = join.request.session_timeout_ms",
-        "pass",
+        "core.joining:wait_again", "not step.behaviour.rejoining_keeps_timeouts", "False"
     ),
     "protocols stay as they were": Mutant(
         "core.joining:wait_again", "group.change_protocols(member, join.protocols)", "pass"
@@ -223,10 +220,7 @@ GROUPS = {
         "core.joining:replace_static_member", "leader=leader_before", "leader=group.leader_id"
     ),
     "a static member that comes back keeps its old timeouts": Mutant(
-        "core.joining:replace_static_member",
-        "member.rebalance_timeout_ms = join.rebalance_timeout_ms\n"
-        "    member.session_timeout_ms = join.request.session_timeout_ms",
-        "pass",
+        "core.joining:replace_static_member", "not step.behaviour.rejoining_keeps_timeouts", "False"
     ),
     "a static member that comes back has its old session": Mutant(
         "core.joining:replace_static_member", "step.restart_session(group, member)", "pass"
@@ -310,7 +304,7 @@ GROUPS = {
         "core.answers:join_success", "other.metadata(group.protocol_name)", "other.protocols[0][1]"
     ),
     "refused joins carry the generation": Mutant(
-        "core.answers:join_error", "generation_id=UNKNOWN_GENERATION", "generation_id=0"
+        "core.answers:join_error", "generation_id=step.behaviour.error_generation", "generation_id=0"
     ),
     # syncing
     "a SyncGroup of another generation is fine": Mutant(
@@ -362,9 +356,11 @@ GROUPS = {
         "core.membership:leave", 'let_go(step, group, member_id, identity.reason or "not provided")', "pass"
     ),
     "who leaves starts no rebalance": Mutant(
-        "core.membership:leave_group", "elif group.state is not GroupState.EMPTY:", "elif not group.members:"
+        "core.membership:leave_together",
+        "elif group.state is not GroupState.EMPTY and disturbs:",
+        "elif not group.members:",
     ),
-    "who leaves ends no join phase": Mutant("core.membership:leave_group", "try_complete(step, group)", "pass"),
+    "who leaves ends no join phase": Mutant("core.membership:leave_together", "try_complete(step, group)", "pass"),
     "static members cannot be put out by their instance id": Mutant(
         "core.membership:leave", "not member_id and instance_id is not None", "False"
     ),
@@ -492,7 +488,7 @@ GROUPS = {
     ),
     "metadata is shown in every state": Mutant(
         "core.listing:describe",
-        "group.protocol_name if group.state is GroupState.STABLE else None",
+        "group.protocol_name if stable else None",
         "group.protocol_name",
     ),
     "assignments are not shown": Mutant(
@@ -508,7 +504,7 @@ GROUPS = {
     "groups are not filtered by type": Mutant("core.listing:list_groups", "not request.types_filter or", "True or"),
     "states are told apart by case": Mutant(
         "core.listing:known_states",
-        "{name.strip(JAVA_BLANKS).lower() for name in names}",
+        "{(name.strip(JAVA_BLANKS) if trimmed else name).lower() for name in names}",
         "{n.strip(JAVA_BLANKS).lower() for n in names if n == n.strip(JAVA_BLANKS).capitalize()}",
     ),
     "blanks around states count": Mutant("core.listing:known_states", "name.strip(JAVA_BLANKS)", "name"),
