@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from types import MappingProxyType
 from typing import Any
 
-from kcoord.core.answers import UNKNOWN_GENERATION, no_protocol_name
+from kcoord.core.answers import no_protocol_name
 from kcoord.core.settings import GroupSettings
 from wire.errors import ErrorCode
 from wire.messages import (
@@ -38,6 +38,8 @@ from wire.messages import (
     SyncGroupResponse,
 )
 
+UNKNOWN_GENERATION = -1
+"""The generation of a JoinGroup's answer where no rule of a group has spoken."""
 _MANY_GROUPS_SINCE = 8
 """OffsetFetch 8 asks for several groups (KIP-709)."""
 

@@ -5,7 +5,6 @@ from kcoord.core.step import Step
 from wire.errors import ErrorCode
 from wire.messages import JoinGroupResponse, JoinGroupResponseMember, SyncGroupResponse
 
-UNKNOWN_GENERATION = -1
 NULLABLE_PROTOCOL_NAME = 7
 """The JoinGroup version from which an error carries a null protocol name instead of an empty one (KIP-559)."""
 

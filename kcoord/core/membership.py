@@ -58,7 +58,7 @@ def leave_group(step: Step, token: object, context: Context, request: LeaveGroup
     many = context.version >= LEAVE_MANY_SINCE
     leaving = request.members if many else [MemberIdentity(member_id=request.member_id)]
     group = step.tables.groups.get(request.group_id)
-    if group is not None and step.behaviour.leaves_one_by_one:
+    if step.behaviour.leaves_one_by_one:
         results = [result for one in leaving for result in leave_together(step, group, [one])]
     else:
         results = leave_together(step, group, leaving)

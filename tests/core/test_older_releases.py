@@ -105,6 +105,17 @@ def test_after_the_initial_delay_an_expiry_ends_the_join_phase(switch):
 
 
 @pytest.mark.parametrize("switch", [False, True])
+def test_an_expiry_ends_no_join_phase_that_others_have_not_joined(switch):
+    driver = older(expiry_spares_initial_delay=switch)
+    m1, m2 = stable2(driver, session_ms=20_000, rebalance_ms=60_000).members
+    driver.join("g", "m3", session_ms=6_000)
+    first = driver.join("g", "m1", member_id=m1, session_ms=20_000, rebalance_ms=60_000)
+    driver.advance(6)
+    assert first.parked
+    assert driver.member_ids("g") == [m1, m2]
+
+
+@pytest.mark.parametrize("switch", [False, True])
 def test_a_static_member_that_restarts_in_its_first_join_phase_has_a_session_or_none(switch):
     driver = with_settings(Behaviour(replaced_member_stays_new=switch), group_initial_rebalance_delay_ms=20_000)
     driver.join("g", "c1", instance="i1", session_ms=6_000)
@@ -283,6 +294,13 @@ def test_of_several_that_leave_each_has_its_effect_before_the_next(switch):
     assert driver.state("g") == "Empty"
 
 
+def test_who_left_by_its_instance_id_is_named_by_it():
+    driver = older(leaves_one_by_one=True)
+    s1, _ = static2(driver).members
+    driver.leave("g", ("", "i2"), s1)
+    assert driver.noted(RebalanceStarted)[-1].reason == "explicit removal of i2"
+
+
 @pytest.mark.parametrize("switch", [False, True])
 def test_who_leaves_a_group_that_there_is_not_is_told_so(switch):
     driver = older(leaves_one_by_one=switch)
@@ -298,6 +316,14 @@ def test_a_handed_out_id_that_is_given_back_begins_a_rebalance_or_not(switch):
     assert driver.leave("g", pending).error == 0
     assert driver.state("g") == ("PreparingRebalance" if switch else "Stable")
     assert driver.member_ids("g") == [m1]
+
+
+@pytest.mark.parametrize("switch", [False, True])
+def test_a_handed_out_id_that_is_given_back_to_an_empty_group_begins_nothing(switch):
+    driver = older(pending_leave_rebalances=switch)
+    pending = driver.join("g", "m1").response.member_id
+    assert driver.leave("g", pending).error == 0
+    assert (driver.state("g"), driver.noted(RebalanceStarted)) == ("Empty", [])
 
 
 def test_a_member_that_leaves_begins_a_rebalance_whatever_is_handed_out():
