@@ -43,7 +43,7 @@ def scala_2_13_place(text: str) -> tuple[int, ...]:
     value ^= value >> 14
     value = (value + (value << 4)) & 0xFFFFFFFF
     value ^= value >> 10
-    return tuple(value >> shift & 31 for shift in range(0, 32, 5))
+    return tuple(value >> 5 * level & 31 for level in range(7))
 
 
 def scala_2_12_place(text: str) -> int:
