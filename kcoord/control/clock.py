@@ -11,6 +11,8 @@ from kcoord.core.operators import KeepAlive
 from kcoord.core.outcome import Now
 from kcoord.notices import ClockMoved
 
+MOST_SECONDS = 366 * 24 * 3600
+"""By how much the clock is moved at once: each retention check that falls into that time takes place, in its order."""
 TURNS = 5
 """Turns in which connections that have ended are noticed: one reads the end, others close and forget."""
 
@@ -39,10 +41,12 @@ class ClockControl:
         Either way nobody can join or sync meanwhile: a join phase that begins and ends within one move is over without
         those who would have joined again.
 
-        Raises Impossible for what is no number of seconds from 0.
+        Raises Impossible for what is no number of seconds from 0, and for more than 366 days.
         """
         if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < inf:
             raise Impossible(f"the clock only moves forward, by a number of seconds from 0, not {seconds!r}")
+        if seconds > MOST_SECONDS:
+            raise Impossible(f"the clock is moved by {MOST_SECONDS} s (366 days) at once at most, not {seconds!r}")
         for _ in range(TURNS):
             await trio.lowlevel.checkpoint()
         if heartbeats:

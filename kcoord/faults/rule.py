@@ -138,6 +138,7 @@ def error_code(error: str | int) -> ErrorCode:
 _TEXTS = ("api", "group", "member", "instance_id", "client_id", "state", "topic", "hold", "drop")
 _INTEGERS = ("generation", "partition", "broker", "nth", "times", "seed", "truncate")
 _NUMBERS = ("probability", "seconds", "delay", "late")
+_NEVER_NONE = ("seed", "probability")
 
 
 def _check_types(rule: FaultRule) -> str:
@@ -149,7 +150,9 @@ def _check_types(rule: FaultRule) -> str:
     ):
         for name in names:
             value = getattr(rule, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, kinds)):
+            if value is None and name not in _NEVER_NONE:
+                continue
+            if isinstance(value, bool) or not isinstance(value, kinds):
                 return f"{name} must be {what}, not {value!r}"
     return ""
 

@@ -17,7 +17,7 @@ class Advance:
     """How far the clock is moved."""
 
     seconds: float
-    """Forward, from 0."""
+    """Forward, from 0; 31622400 (366 days) at most."""
     heartbeats: bool = True
     """Whether members whose connection is open count as having sent heartbeats meanwhile."""
 

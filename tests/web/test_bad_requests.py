@@ -29,6 +29,7 @@ NOT_JSON = "the body is no JSON: "
         (b'{"seconds": [1]}', "seconds must be a number, not a list"),
         (b'{"seconds": 1, "heartbeats": 0}', "heartbeats must be true or false, not 0"),
         (b'{"second": 1}', "the body has no field 'second': it has seconds, heartbeats"),
+        (b'{"seconds": 1e300}', "the clock is moved by 31622400 s (366 days) at once at most, not 1e+300"),
         (b'{"seconds": -1}', "the clock only moves forward, by a number of seconds from 0, not -1"),
     ],
 )
@@ -73,6 +74,8 @@ async def test_numbers_that_are_too_large(autojump_clock, web, body):
         ("POST", "/faults", {"api": "Heartbeat", "eror": 27}, "a fault has no eror; it has"),
         ("POST", "/faults", {"api": "Heartbeat", "error": "NO_SUCH"}, "Kafka has no error NO_SUCH"),
         ("POST", "/faults", {"api": "Heartbeat", "error": 27, "nth": "3"}, "nth must be a whole number, not '3'"),
+        ("POST", "/faults", {"error": 27, "seed": None}, "seed must be a whole number, not None"),
+        ("POST", "/faults", {"error": 27, "probability": None}, "probability must be a number, not None"),
         ("GET", "/faults/x", None, "fault is 'x': it must be a whole number from 0"),
         ("GET", "/faults/99999999999999999999", None, "fault is '99999999999999999999': it must be a whole number"),
         ("GET", "/brokers/-1", None, "broker is '-1': it must be a whole number from 0"),
