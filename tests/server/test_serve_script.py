@@ -30,7 +30,10 @@ exec "$REAL" "$@"
 INSTALLED = """#!/bin/sh
 if [ "$1 $2" = "-m pip" ]; then
     for last; do :; done
-    if [ "${last%%[[]*}" = . ]; then printf '#!/bin/sh\\necho "$0" "$@"\\n' >.venv/bin/kcoord; chmod +x .venv/bin/kcoord; fi
+    if [ "${last%%[[]*}" = . ]; then
+        printf '#!/bin/sh\\necho "$0" "$@"\\n' >.venv/bin/kcoord
+        chmod +x .venv/bin/kcoord
+    fi
     exit 0
 fi
 [ -z "$BROKEN" ] || exit 1
