@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 from kcoord.clock import Clock
 from kcoord.config import Config
 from kcoord.core.hashing import partition_for
+from kcoord.core.outcome import Now
 from kcoord.log.catalog import OFFSETS_TOPIC, Catalog, Topic
 from kcoord.log.memory import LogMemory
 from kcoord.nodes import NO_ASSIGNMENTS, Node, Nodes
@@ -99,6 +100,7 @@ class Broker:
         self.faults: FaultsOnPurpose | None = None
         """Faults that a test wants."""
         self._next_listener = 0
+        self._moment: Now | None = None
         self._connections = itertools.count(1)
         self._requests = itertools.count(1)
         self._offsets_partitions = config.offsets_topic_num_partitions
@@ -224,7 +226,16 @@ class Broker:
         for listener in tuple(self._listeners.values()):
             listener(note)
 
-    def tell_all(self, notes: Iterable[object]) -> None:
-        """Tell several, in their order."""
-        for note in notes:
+    def tell_all(self, notes: Iterable[object], moments: Iterable[Now] | None = None) -> None:
+        """Tell several, in their order; `moments` are when they happened, if that is not now."""
+        if moments is None:
+            for note in notes:
+                self.tell(note)
+            return
+        for note, self._moment in zip(notes, moments, strict=True):
             self.tell(note)
+        self._moment = None
+
+    def moment(self) -> Now:
+        """Return when that happened which is being told: that may be before now, where the clock was moved."""
+        return self.clock.now() if self._moment is None else self._moment

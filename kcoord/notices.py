@@ -207,6 +207,40 @@ class ClockMoved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerStopped:
+    """A logical broker was stopped: its connections end, and its addresses refuse new ones."""
+
+    node_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BrokerStarted:
+    """A logical broker was started again."""
+
+    node_id: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoordinatorMoved:
+    """Another broker leads a partition of __consumer_offsets, which has these groups; -1 stands for no broker."""
+
+    partition: int
+    source: int
+    target: int
+    groups: tuple[str, ...]
+    why: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CoordinatorLoads:
+    """A partition of __consumer_offsets, which has these groups, loads for so many seconds, as somebody wished."""
+
+    partition: int
+    seconds: float
+    groups: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RequestReceived:
     """A request was read, and is handled from now on. It is told to those alone who listen to requests.
 

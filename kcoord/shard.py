@@ -67,6 +67,14 @@ class Time(Protocol):
         ...
 
 
+class Tell(Protocol):
+    """Takes what happened, in order; with `moments`, one for each, if they are not now (`Broker.tell_all`)."""
+
+    def __call__(self, notes: Iterable[object], moments: Iterable[Now] | None = None) -> None:
+        """Take them. Must neither wait nor raise."""
+        ...
+
+
 class Slot:
     """The place for one answer. It is the token that the coordinator keeps while a request waits."""
 
@@ -168,7 +176,7 @@ class Shard:
         store: Store,
         time: Time,
         new_id: Callable[[], str],
-        tell: Callable[[Iterable[object]], None],
+        tell: Tell,
         log: Partition,
         *,
         commit_timeout_ms: int,
@@ -356,7 +364,7 @@ class Shard:
         for reply in outcome.replies:
             self._answer(reply.token, reply.response)
         if outcome.notes:
-            self._tell(outcome.notes)
+            self._tell(outcome.notes, outcome.moments)
 
     def _answer(self, token: object, response: Any) -> None:
         assert isinstance(token, Slot)

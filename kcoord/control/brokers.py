@@ -9,6 +9,7 @@ from kcoord.control.errors import Impossible, NotFound
 from kcoord.log.catalog import Topic
 from kcoord.net.site import Site
 from kcoord.nodes import NOBODY
+from kcoord.notices import BrokerStarted, BrokerStopped, CoordinatorLoads, CoordinatorMoved
 from kcoord.serve import CannotListen, Running
 from kcoord.shard import Shard
 
@@ -59,7 +60,8 @@ class BrokersControl:
         site.node.running = False
         for topic, index in led:
             replicas = self._nodes.in_sync(self._nodes.replicas(topic, index)) if elect else []
-            self._hand_over(topic, index, replicas[0] if replicas else NOBODY)
+            self._hand_over(topic, index, replicas[0] if replicas else NOBODY, f"broker {node_id} stops")
+        self._broker.tell(BrokerStopped(node_id=node_id))
         await self._running.stop_broker(site, "the broker was stopped")
         return self._view(site)
 
@@ -75,9 +77,10 @@ class BrokersControl:
             await self._running.start_broker(site)
         except CannotListen as error:
             raise Impossible(f"broker {node_id} cannot be started: {error}") from None
+        self._broker.tell(BrokerStarted(node_id=node_id))
         for topic, index in self._led_by(NOBODY):
             if node_id in self._nodes.replicas(topic, index):
-                self._hand_over(topic, index, node_id)
+                self._hand_over(topic, index, node_id, f"broker {node_id} is back")
         return self._view(site)
 
     def move(self, group_id: str, to: int | None = None, *, loading: float = 0.0) -> BrokerView:
@@ -104,7 +107,7 @@ class BrokersControl:
             raise Impossible(f"broker {to} has no replica of the partition of group {group_id}: {having} have one")
         if to == leader:
             raise Impossible(f"broker {to} coordinates group {group_id} already")
-        self._hand_over(topic, shard.partition, to, loading=_seconds(loading))
+        self._hand_over(topic, shard.partition, to, "as was asked for", loading=_seconds(loading))
         return self._view(site)
 
     def loading(self, group_id: str, seconds: float) -> None:
@@ -112,7 +115,10 @@ class BrokersControl:
 
         Who waits for it is told to look for it again. Raises Impossible.
         """
-        self._broker.shard_for(group_id).reload(_seconds(seconds))
+        shard = self._broker.shard_for(group_id)
+        told = CoordinatorLoads(partition=shard.partition, seconds=_seconds(seconds), groups=tuple(_groups(shard)))
+        self._broker.tell(told)
+        shard.reload(seconds)
 
     async def reset(self) -> None:
         """Let every broker run, and lead what it led at first. Raises Impossible."""
@@ -121,11 +127,15 @@ class BrokersControl:
                 await self.start(site.node.id)
         self._nodes.elect_anew()
 
-    def _hand_over(self, topic: Topic, index: int, to: int, *, loading: float = 0.0) -> None:
+    def _hand_over(self, topic: Topic, index: int, to: int, why: str, *, loading: float = 0.0) -> None:
+        source = self._nodes.leader(topic, index)
         self._nodes.lead(topic, index, to)
         topic.partitions[index].leader_epoch += 1
         if topic is self._broker.offsets_topic:
-            self._broker.shards[index].reload(loading)
+            shard = self._broker.shards[index]
+            groups = tuple(_groups(shard))
+            self._broker.tell(CoordinatorMoved(partition=index, source=source, target=to, groups=groups, why=why))
+            shard.reload(loading)
 
     def _led_by(self, node_id: int) -> Iterator[tuple[Topic, int]]:
         # While others do not run either, nobody is looked for whom nobody has led yet.

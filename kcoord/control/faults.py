@@ -31,6 +31,7 @@ class FaultsControl:
     """The faults of a server."""
 
     def __init__(self, broker: Broker) -> None:
+        self._broker = broker
         self._faults = Faults(broker)
         broker.faults = self._faults
 
@@ -40,6 +41,9 @@ class FaultsControl:
             made = rule if isinstance(rule, FaultRule) else FaultRule.of(rule)
         except BadFault as error:
             raise Impossible(str(error)) from None
+        if made.broker is not None and made.broker not in self._broker.nodes.ids:
+            known = ", ".join(map(str, self._broker.nodes.ids))
+            raise Impossible(f"there is no broker {made.broker}: there are {known}")
         return _view(self._faults.add(made))
 
     def get(self, number: int) -> FaultView:

@@ -165,7 +165,9 @@ class GroupsControl:
 
     def _why_unavailable(self, group_id: str) -> str:
         shard = self._shard(group_id)
-        return f"the coordinator of partition {shard.partition} does not serve: {shard.status.value}"
+        return (
+            f"the coordinator of partition {shard.partition} of __consumer_offsets does not serve: {shard.status.value}"
+        )
 
     def lately(self, group_id: str) -> str:
         """Return the last notes of a group, one a line."""

@@ -15,7 +15,7 @@ class TimelineControl:
             topic = broker.catalog.by_id(topic_id)
             return None if topic is None else topic.name
 
-        self._recorder = Recorder(broker.clock.now, name_of)
+        self._recorder = Recorder(broker.moment, name_of)
         broker.on_note(self._recorder.note)
         broker.on_request(self._recorder.request)
 

@@ -27,7 +27,7 @@ class TopicsControl:
         """Return one topic, also an internal one. Raises NotFound."""
         return topic_view(self._topic(name))
 
-    def create(self, name: str, partitions: int = 1, settings: Mapping[str, str] = NO_SETTINGS) -> TopicView:
+    def create(self, name: str, partitions: int = 1, settings: Mapping[str, object] = NO_SETTINGS) -> TopicView:
         """Create a topic, with settings of its own by Kafka's names. Raises Impossible."""
         if not isinstance(name, str) or name in INTERNAL_TOPICS or name == METADATA_TOPIC:
             raise Impossible(f"{name!r} cannot name a topic of a test")
@@ -36,7 +36,11 @@ class TopicsControl:
                 f"topic {name} cannot have {partitions!r} partitions: a number from 1 to {MOST_PARTITIONS} can be"
             )
         try:
-            return topic_view(self._broker.create_topic(name, partitions, "a test asked for it", settings))
+            texts = {
+                key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in settings.items()
+            }
+            why, replicas = "a test asked for it", self._broker.config.brokers
+            return topic_view(self._broker.create_topic(name, partitions, why, texts, replicas=replicas))
         except (TopicRefused, InvalidSetting) as error:
             raise Impossible(str(error)) from None
 
@@ -55,7 +59,7 @@ class TopicsControl:
         for topic in [topic for topic in self._broker.catalog if not topic.is_internal]:
             self._broker.delete_topic(topic, "the server was reset")
         for name, partitions in self._broker.config.topics.items():
-            self._broker.create_topic(name, partitions, "configured")
+            self._broker.create_topic(name, partitions, "configured", replicas=self._broker.config.brokers)
         for shard in self._broker.shards:
             await shard.rest()
         for topic in internal:
@@ -67,3 +71,8 @@ class TopicsControl:
         if topic is None:
             raise NotFound(f"there is no topic {name}")
         return topic
+
+
+def _text(value: object) -> str:
+    """Write a setting as Kafka does, which knows texts alone."""
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -78,6 +78,10 @@ class Coordinator:
         outcome = Outcome()
         while (due := self.tables.timers.pop_due(now.mono)) is not None:
             name, deadline = due
+            if name[0] == "sweep" and not self.tables.groups:
+                # Nothing can be swept before somebody comes: a jump over many sweeps needs but the last of them.
+                interval = self.tables.settings.offsets_retention_check_interval_ms / 1000
+                deadline += (now.mono - deadline) // interval * interval
             self._fire(name, Step(self.tables, now if late else now.back_at(deadline), outcome))
         return outcome
 

@@ -62,3 +62,5 @@ class Outcome:
     records: list[Record] = field(default_factory=list)
     replies: list[Reply] = field(default_factory=list)
     notes: list[Note] = field(default_factory=list)
+    moments: list[Now] = field(default_factory=list)
+    """When each of the notes happened: where a clock was moved past several deadlines, each has its own."""

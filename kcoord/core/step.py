@@ -43,6 +43,7 @@ class Step:
     def note(self, note: Note) -> None:
         """Say what happened."""
         self.outcome.notes.append(note)
+        self.outcome.moments.append(self.now)
 
     def set_session(self, group: Group, member_id: str, timeout_ms: int) -> None:
         """Start the session of a member or pending id anew: it ends `timeout_ms` from now."""

@@ -17,6 +17,8 @@ from kcoord.faults.places import PLACES
 from kcoord.faults.rule import FaultRule
 from kcoord.faults.waiting import sleep
 
+TAKEN = "another fault"
+"""Stands for a condition that failed: a fault before this one was for the request."""
 Handle = Callable[[Any], Awaitable[Any]]
 """Handles a request, and returns the answer."""
 
@@ -76,8 +78,11 @@ class Fault:
             return f"this fault was for none of {self.matched} requests that matched: {self.rule}"
         if not self.missed:
             return f"this fault was for no request, as none came: {self.rule}"
-        shown = ", ".join(f"{count} by {name.replace('_id', ' id')}" for name, count in self.missed.most_common())
-        return f"this fault was for no request: {self.rule}; {self.missed.total()} came and differed, {shown}"
+        taken = self.missed[TAKEN]
+        differed = [(name, count) for name, count in self.missed.most_common() if name != TAKEN and count]
+        parts = [f"{count} differed by {name.replace('_id', ' id')}" for name, count in differed]
+        parts += [f"{taken} met another fault first"] if taken else []
+        return f"this fault was for no request: {self.rule}; of {self.missed.total()} that came, {', '.join(parts)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,6 +129,12 @@ class Applied:
         if self.asked.api == "Produce" and request.acks == 0:
             # Nobody waits for an answer: Kafka tells by the end of the connection (`KafkaApis.handleProduceRequest`).
             raise Dropped(self.sentence)
+        if self.asked.api == "Metadata" and self.chosen is None and not request.topics:
+            # All topics are asked for, or none: each that there is has the error.
+            answer = await handle(request)
+            for topic in answer.topics:
+                topic.error_code, topic.partitions = code, []
+            return answer
         place = PLACES[self.asked.api]
         refused = place.refused(request, self.asked.version, code, self.chosen)
         if self.chosen is None:
@@ -181,16 +192,17 @@ class Faults:
             name_of=self._name_of(),
         )
         now = self.broker.clock.now().mono
+        met: Applied | None = None
         for fault in self._faults.values():
-            if now >= fault.ends:
+            if met is not None:
+                fault.missed[TAKEN] += 1
+            elif now >= fault.ends:
                 fault.missed["time"] += 1
-                continue
-            found = why_not(fault.rule, asked)
-            if isinstance(found, str):
+            elif isinstance(found := why_not(fault.rule, asked), str):
                 fault.missed[found] += 1
             elif fault.draws():
-                return Applied(self, fault, fault.applied, asked, found)
-        return None
+                met = Applied(self, fault, fault.applied, asked, found)
+        return met
 
     def _state_of(self, group_id: str) -> str:
         tables = self.broker.shard_for(group_id).tables

@@ -10,7 +10,7 @@ from kcoord.faults.places import PLACES
 from wire.errors import ErrorCode
 from wire.messages import REQUESTS
 
-APIS: Final = {cls.__name__.removesuffix("Request"): cls for cls in REQUESTS.values()}
+APIS: Final = {name: cls for cls in REQUESTS.values() if (name := cls.__name__.removesuffix("Request")) in PLACES}
 """The requests that a fault can be for, by Kafka's names."""
 GROUP_APIS: Final = frozenset(
     {
@@ -83,7 +83,9 @@ class FaultRule:
     drop: Literal["before", "after"] | None = None
     """The connection is closed, before or after the request is handled."""
     truncate: int | None = None
-    """Bytes of the answer that are sent, its size in front included, before the connection is closed."""
+    """Bytes of the answer that are sent, its size in front included, before the connection is closed.
+
+    An answer that is no longer is sent as it is."""
 
     def __post_init__(self) -> None:
         for check in (_check_types, _check_api, _check_numbers, _check_actions):
@@ -94,6 +96,8 @@ class FaultRule:
     @classmethod
     def of(cls, given: Mapping[str, Any]) -> "FaultRule":
         """Make a fault of what was given by name. Raises BadFault, also for what no fault has."""
+        if not isinstance(given, Mapping):
+            raise BadFault(f"a fault is given by the names of its parts, not as {given!r}")
         known = {each.name for each in fields(cls)}
         unknown = sorted(given.keys() - known)
         if unknown:
@@ -221,7 +225,7 @@ def _actions(rule: FaultRule) -> list[str]:
         "the answer is held" if rule.hold == "answer" else "",
         f"the answer is sent {rule.late:g} s late" if rule.late is not None else "",
         f"the connection is dropped {rule.drop} the request is handled" if rule.drop is not None else "",
-        f"only {rule.truncate} bytes of the answer are sent" if rule.truncate is not None else "",
+        f"no more than {rule.truncate} bytes of the answer are sent" if rule.truncate is not None else "",
     ]
     return [part for part in parts if part]
 
@@ -233,9 +237,9 @@ def _conditions(rule: FaultRule) -> list[str]:
         if value is not None:
             parts.append(f"{name.replace('_', ' ')} {value!r}" if isinstance(value, str) else f"{name} {value}")
     if rule.nth is not None:
-        parts.append(f"from number {rule.nth} on")
-    if rule.most < inf:
-        parts.append(f"{rule.most} times at most")
+        parts.append(f"number {rule.nth}" + ("" if rule.times is None else " and after"))
+    if rule.times is not None:
+        parts.append("once at most" if rule.times == 1 else f"{rule.times} times at most")
     if rule.probability < 1:
         parts.append(f"with probability {rule.probability:g}")
     if rule.seconds is not None:

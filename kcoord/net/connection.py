@@ -232,7 +232,7 @@ class Connection:
             del request, response
             if held:
                 await self._in_thread(let_go, held)
-        if met is not None and met.truncate is not None and framed is not None:
+        if met is not None and met.truncate is not None and framed is not None and len(framed) > met.truncate:
             self._last_words = met.sentence
             return framed[: met.truncate]
         return framed

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from kcoord.config import Config
+from kcoord.config import Config, ConfigError
 from kcoord.releases.masks import NONE
 
 WITHOUT_WAITING: Mapping[str, object] = MappingProxyType(
@@ -33,9 +33,12 @@ def config_for(
 
     `mask` has the versions that are left of an API, by its name, as "0-6", or None for none.
     """
+    for name, given in (("topics", topics), ("settings", settings), ("mask", mask)):
+        if given is not None and not isinstance(given, Mapping):
+            raise ConfigError(f"{name} must be given by name, as in a dict, not as {given!r}")
     usual: dict[str, object] = {} if kafka_defaults else dict(WITHOUT_WAITING)
     if as_version is not None:
-        usual["as.version"] = as_version
+        usual["as.version"] = str(as_version)
     if mask:
         usual["mask"] = [f"{api}={NONE if versions is None else versions}" for api, versions in mask.items()]
     return Config.from_settings({**ANY_PORT, "brokers": brokers, **usual, **(settings or {})}, topics or {})

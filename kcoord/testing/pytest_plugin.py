@@ -5,6 +5,7 @@ one of these.
 """
 
 import os
+import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -96,6 +97,7 @@ def kcoord(
     server = kcoord_servers.of(kcoord_config)
     request.node.stash.setdefault(_SERVERS, []).append(server)
     yield server
+    warn_of_faults(server)
     kcoord_servers.reset(server)
 
 
@@ -103,7 +105,7 @@ def kcoord(
 def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """Attach to a failing test what happened to its groups."""
     report = yield
-    if report.failed and report.when == "call":
+    if report.failed:
         for server in item.stash.get(_SERVERS, ()):
             report.sections += stories(server)
     return report
@@ -137,4 +139,22 @@ def make_kcoord(request: pytest.FixtureRequest) -> "Iterator[Callable[..., Kcoor
 
     yield make
     while made:
-        made.pop().close()
+        server = made.pop()
+        warn_of_faults(server)
+        server.close()
+
+
+def warn_of_faults(server: "Kcoord") -> None:
+    """Warn of faults that stayed in force until the end of a test, and were for no request."""
+    from kcoord.control import ControlError
+    from kcoord.testing.faults import FaultNeverMet
+    from kcoord.testing.thread import ServerGone
+
+    try:
+        faults = server.faults.list()
+    except (ControlError, ServerGone):
+        # What became of the server, the reset tells; on one that is not ours there are no faults.
+        return
+    for each in faults:
+        if not each.applied:
+            warnings.warn(FaultNeverMet(each.why_never), stacklevel=2)

@@ -77,6 +77,8 @@ class Answered(Event):
     """Whether no answer was sent."""
     fault: str = ""
     """The sentence of the fault that had a hand in it."""
+    refused: tuple[TopicPartition, ...] = ()
+    """OffsetCommit: the partitions that have an error, where others have none."""
     member: str = ""
     """JoinGroup: the member id that was given."""
     generation: int | None = None

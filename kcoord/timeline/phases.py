@@ -38,6 +38,8 @@ class Phase:
     protocol: str = ""
     leader: str = ""
     members: tuple[str, ...] = ()
+    deleted: bool = False
+    """Whether the group was deleted before it was over."""
     asked_at: dict[str, float] = field(default_factory=dict)
     """When each member's last JoinGroup came."""
     claims: dict[str, Claim] = field(default_factory=dict)
@@ -127,6 +129,11 @@ class _Reader:
             if last is not None:
                 last.formed, last.number, last.members = at, note.generation, ()
                 self._settle(last)
+        elif isinstance(note, notes.GroupDeleted):
+            last = self._joining
+            if last is not None:
+                last.formed, last.deleted, last.members = at, True, ()
+                self._settle(last)
         else:
             self._member(at, note)
 
@@ -154,7 +161,8 @@ class _Reader:
     def _settle(self, phase: Phase) -> None:
         assert phase.formed is not None
         for member in tuple(phase.waiting):
-            phase.resolve(member, phase.formed, "never came" if member in self._handed_out else "stayed away")
+            outcome = "never came" if member in self._handed_out else "stayed away"
+            phase.resolve(member, phase.formed, "gone with the group" if phase.deleted else outcome)
         phase.gone, self._gone = self._gone, {}
         phase.replaced, self._replaced = self._replaced, {}
 

@@ -54,6 +54,19 @@ def errors_of(api: str, response: Any, group: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys(error_name(code) for code in found if code))
 
 
+def refused_of(api: str, response: Any, name_of: NameOf) -> tuple[TopicPartition, ...]:
+    """Return the partitions of a commit that were refused, if others were not; only the first ones of many."""
+    if api != "OffsetCommit":
+        return ()
+    answers = [
+        ((topic.name or name_of(topic.topic_id) or str(topic.topic_id), one.partition_index), one.error_code)
+        for topic in response.topics
+        for one in topic.partitions
+    ]
+    refused = tuple(place for place, code in answers if code)
+    return refused[:MOST_OFFSETS] if len(refused) < len(answers) else ()
+
+
 def error_name(code: int) -> str:
     """Return Kafka's name of an error code."""
     try:

@@ -7,9 +7,19 @@ from typing import Final
 
 from kcoord.core.notes import Note
 from kcoord.core.outcome import Now
-from kcoord.notices import ClockMoved, ConnectionClosed, RequestAnswered, RequestNotice, RequestReceived
+from kcoord.notices import (
+    BrokerStarted,
+    BrokerStopped,
+    ClockMoved,
+    ConnectionClosed,
+    CoordinatorLoads,
+    CoordinatorMoved,
+    RequestAnswered,
+    RequestNotice,
+    RequestReceived,
+)
 from kcoord.timeline.events import Answered, Asked, Beats, Event, LeftOut, Noted
-from kcoord.timeline.reading import NameOf, asked, assigned, errors_of, groups_of
+from kcoord.timeline.reading import NameOf, asked, assigned, errors_of, groups_of, refused_of
 from kcoord.timeline.timeline import Timeline
 
 MOST_EVENTS: Final = 20_000
@@ -42,7 +52,10 @@ class Recorder:
             for group in self._peers.pop((note.host, note.port), ()):
                 if group in self._groups:
                     self._add(group, self._noted(note))
-        elif isinstance(note, ClockMoved):
+        elif isinstance(note, (CoordinatorMoved, CoordinatorLoads)):
+            for group in note.groups:
+                self._add(group, self._noted(note))
+        elif isinstance(note, (ClockMoved, BrokerStopped, BrokerStarted)):
             for kept in self._groups.values():
                 kept.add(self._noted(note))
 
@@ -93,6 +106,7 @@ class Recorder:
                 errors=() if silent else errors_of(event.api, notice.response, group),
                 silent=silent,
                 fault=notice.fault,
+                refused=() if silent else refused_of(event.api, notice.response, self._name_of),
                 member=getattr(notice.response, "member_id", "") if event.api == "JoinGroup" else "",
                 generation=getattr(notice.response, "generation_id", None),
                 leader=getattr(notice.response, "leader", ""),

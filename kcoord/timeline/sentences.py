@@ -101,6 +101,8 @@ def _answered(event: Answered, names: Names) -> str:
     asked = event.asked
     who = names.label(event.member) if event.member else _who(asked, names)
     took = f" (after {event.at - asked.at:.3f} s)"
+    if asked.api == "JoinGroup" and event.errors == ("MEMBER_ID_REQUIRED",):
+        return f"{who} is told the id under which to come back (MEMBER_ID_REQUIRED)" + _fault(event)
     if event.silent or event.errors:
         return f"{who} sent {asked.api}: {_outcome(event)}{took}" + _fault(event)
     if asked.api == "JoinGroup":
@@ -121,7 +123,7 @@ def _outcome(event: Answered) -> str:
     if event.silent:
         return "no answer"
     if event.errors:
-        return ", ".join(event.errors)
+        return ", ".join(event.errors) + (f" for {listed(event.refused)}" if event.refused else "")
     if event.asked.api == "SyncGroup":
         return _given(event)
     if event.asked.api == "JoinGroup":
@@ -210,6 +212,12 @@ def _fenced(note: Any, names: Names) -> str:
     return f"{names.label(note.member)} is fenced at {note.request}: {note.instance} is another member by now"
 
 
+def _moved(note: Any, _names: Names) -> str:
+    target = "no broker" if note.target < 0 else f"broker {note.target}"
+    source = "no broker" if note.source < 0 else f"broker {note.source}"
+    return f"the group's coordinator moves from {source} to {target}: {note.why}"
+
+
 _NOTES: Mapping[type, Callable[[Any, Names], str]] = MappingProxyType(
     {
         notes.GroupCreated: lambda _note, _names: "the group comes into being",
@@ -238,6 +246,12 @@ _NOTES: Mapping[type, Callable[[Any, Names], str]] = MappingProxyType(
         notes.GroupLoaded: lambda note, _names: (
             f"the group is loaded: {note.state}, generation {note.generation}, {counted(note.members, 'members')}"
         ),
+        notices.CoordinatorMoved: _moved,
+        notices.CoordinatorLoads: lambda note, _names: (
+            f"the coordinator loads for {note.seconds:g} s, as was asked for"
+        ),
+        notices.BrokerStopped: lambda note, _names: f"broker {note.node_id} is stopped",
+        notices.BrokerStarted: lambda note, _names: f"broker {note.node_id} is started",
         notices.ClockMoved: lambda note, _names: f"the clock is moved forward by {note.seconds:g} s",
         notices.ConnectionClosed: lambda note, _names: f"the connection from {note.host}:{note.port} ended: {note.why}",
     }

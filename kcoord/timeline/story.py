@@ -14,8 +14,6 @@ from kcoord.timeline.sentences import cause, exchange, sentence
 
 _MOVES: Final = 6
 """Moves of a generation that are written out."""
-_TOLD_BY_THEIR_REQUESTS: Final = (notes.MemberIdHandedOut, notes.OffsetsCommitted)
-"""Notes that say what the request above them says already."""
 
 
 def story(
@@ -50,6 +48,9 @@ def _last(one: Generation, names: Names, until: float) -> Iterator[str]:
     why = cause(one.cause, names)
     if one.follows_up:
         why += ", the second step of a cooperative rebalance"
+    if one.number is None and one.formed is not None:
+        yield f"The group was deleted amid a rebalance, {one.formed - one.began:.3f} s after it began: {why}."
+        return
     if one.seconds is None:
         yield f"Rebalancing since {until - one.began:.3f} s, because: {why}."
     else:
@@ -138,11 +139,25 @@ def _owner(member: str | None, names: Names) -> str:
     return "nobody" if member is None else names.label(member)
 
 
+def _without_what_requests_tell(events: Sequence[Event]) -> Iterator[Event]:
+    """Leave notes out that come of a request which says the same. What an operator did has no request."""
+    committing: set[int] = set()
+    for each in events:
+        if isinstance(each, Asked) and each.api == "OffsetCommit":
+            committing.add(each.number)
+        elif isinstance(each, Answered):
+            committing.discard(each.asked.number)
+        if isinstance(each, Noted) and (
+            isinstance(each.note, notes.MemberIdHandedOut)
+            or (isinstance(each.note, notes.OffsetsCommitted) and committing)
+        ):
+            continue
+        yield each
+
+
 def _told(events: Sequence[Event], names: Names) -> Iterator[tuple[float, str]]:
     """Return the events as sentences; a request that was answered before anything else happened is one of them."""
-    shown = [
-        each for each in events if not (isinstance(each, Noted) and isinstance(each.note, _TOLD_BY_THEIR_REQUESTS))
-    ]
+    shown = list(_without_what_requests_tell(events))
     at_once = {
         after.asked.number
         for before, after in itertools.pairwise(shown)

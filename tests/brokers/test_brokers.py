@@ -345,3 +345,36 @@ async def test_one_broker_that_stops_and_starts(autojump_clock, nursery):
     await control.brokers.start(1)
     (topic,) = (await server.connect().call(MetadataRequest(topics=[MetadataRequestTopic(name="t")]), 9)).topics
     assert topic.partitions[0].leader_id == 1
+
+
+async def test_timelines_tell_of_brokers_and_coordinators(autojump_clock, cluster):
+    await member(cluster, "g")
+    first = cluster.coordinator_of("g")
+    cluster.brokers.move("g", loading=2)
+    second = cluster.coordinator_of("g")
+    await cluster.control.clock.advance(2)
+    await wait_all_tasks_blocked()
+    cluster.brokers.loading("g", 1)
+    await cluster.control.clock.advance(1)
+    await wait_all_tasks_blocked()
+    await cluster.brokers.stop(second, elect=False)
+    await cluster.brokers.start(second)
+    told = cluster.control.timeline.of("g").text()
+    for sentence in (
+        f"the group's coordinator moves from broker {first} to broker {second}: as was asked for",
+        "the coordinator loads for 1 s, as was asked for",
+        f"the group's coordinator moves from broker {second} to no broker: broker {second} stops",
+        f"broker {second} is stopped",
+        f"broker {second} is started",
+        f"the group's coordinator moves from no broker to broker {second}: broker {second} is back",
+    ):
+        assert sentence in told
+
+
+async def test_topics_of_tests_have_replicas_everywhere_also_after_a_reset(autojump_clock, cluster):
+    cluster.control.topics.create("new", 3, {"retention.ms": 5})
+    await cluster.control.reset()
+    cluster.control.topics.create("new", 3)
+    for name in ("t", "new"):
+        (topic,) = (await metadata(cluster, 1, name)).topics
+        assert all(len(each.replica_nodes) == 3 for each in topic.partitions)

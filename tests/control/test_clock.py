@@ -125,3 +125,9 @@ async def test_moves_that_cannot_be(autojump_clock, bench, wrong):
     with pytest.raises(Impossible, match="the clock only moves forward"):
         await bench.clock.advance(wrong)
     assert bench.clock.now() == before
+
+
+async def test_a_year_is_over_soon(autojump_clock, bench):
+    await bench.stable(bench.consumer("a"))
+    await bench.clock.advance(365 * 24 * 3600, heartbeats=False)
+    assert bench.groups.list() == ()

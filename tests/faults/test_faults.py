@@ -91,7 +91,6 @@ async def test_for_some_time_on_the_servers_clock(autojump_clock, bench):
         {"client_id": "other"},
         {"generation": 2},
         {"state": "Empty"},
-        {"broker": 2},
         {"api": "SyncGroup"},
     ],
 )
@@ -101,7 +100,7 @@ async def test_whom_it_is_not_for(autojump_clock, bench, parts):
     assert await beats(client, beat, 1) == [0]
     view = bench.faults.get(number)
     (name,) = parts
-    assert view.why_never.endswith(f"1 came and differed, 1 by {name.replace('_id', ' id')}")
+    assert view.why_never.endswith(f"; of 1 that came, 1 differed by {name.replace('_id', ' id')}")
 
 
 async def test_whom_it_is_for(autojump_clock, bench):
@@ -308,9 +307,32 @@ async def test_why_it_was_for_none(autojump_clock, bench):
     client, beat = await bench.member()
     await beats(client, beat, 2)
     assert bench.faults.get(number).why_never.startswith("this fault was for none of 2 requests that matched: REB")
+    first = bench.add(api="Heartbeat", delay=0)
+    bench.faults.remove(number)
+    second = bench.add(api="Heartbeat", error=27)
+    await beats(client, beat, 2)
+    assert bench.faults.get(first).applied == 2
+    assert bench.faults.get(second).why_never.endswith("; of 2 that came, 2 met another fault first")
+
+
+async def test_an_error_for_all_topics_that_there_are(autojump_clock, bench):
+    bench.add(api="Metadata", error="LEADER_NOT_AVAILABLE")
+    answer = await bench.connect().call(MetadataRequest(topics=None), 9)
+    assert {topic.name: topic.error_code for topic in answer.topics} == {"t": 5, "u": 5, "__consumer_offsets": 5}
+    assert len(answer.brokers) == 1
+
+
+async def test_an_answer_that_is_no_longer_than_allowed_is_sent_as_it_is(autojump_clock, bench):
+    client, beat = await bench.member()
+    bench.add(api="Heartbeat", truncate=10_000)
+    assert await beats(client, beat, 2) == [0, 0]
 
 
 async def test_what_cannot_be_is_refused(autojump_clock, bench):
+    with pytest.raises(Impossible, match="there is no broker 77: there are 1"):
+        bench.add(api="Heartbeat", error=27, broker=77)
+    with pytest.raises(Impossible, match="a fault is given by the names of its parts, not as 'x'"):
+        bench.faults.add("x")
     with pytest.raises(Impossible, match="Kafka has no error NOPE"):
         bench.add(api="Heartbeat", error="NOPE")
     for wish in (bench.faults.get, bench.faults.remove, bench.faults.release):

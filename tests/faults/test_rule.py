@@ -48,14 +48,17 @@ def test_what_no_fault_can_be(given, sentence):
     [
         (
             {"api": "Heartbeat", "error": "rebalance_in_progress", "group": "g", "nth": 3},
-            "REBALANCE_IN_PROGRESS is answered: Heartbeat, group 'g', from number 3 on, 1 times at most",
+            "REBALANCE_IN_PROGRESS is answered: Heartbeat, group 'g', number 3",
         ),
         (
             {"delay": 2, "late": 0.5, "client_id": "c", "probability": 0.25, "seconds": 9},
             "it is handled 2 s late and the answer is sent 0.5 s late: any request, client id 'c', with prob",
         ),
         ({"hold": "request", "broker": 2}, "the request is held: any request, broker 2"),
-        ({"hold": "answer", "truncate": 4}, "the answer is held and only 4 bytes of the answer are sent: any request"),
+        (
+            {"hold": "answer", "truncate": 4},
+            "the answer is held and no more than 4 bytes of the answer are sent: any request",
+        ),
         ({"drop": "after", "times": 2}, "the connection is dropped after the request is handled: any request, 2 times"),
     ],
 )

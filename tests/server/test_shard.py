@@ -104,7 +104,7 @@ class Bench:
             store,
             self.clock,
             lambda: f"id{next(self.ids)}",
-            self.notes.extend,
+            lambda told, _moments=None: self.notes.extend(told),
             self.log,
             commit_timeout_ms=5_000,
         )

@@ -141,6 +141,7 @@ def test_crash(kcoord):
     async def crash():
         raise LookupError("a bug")
     kcoord.run(lambda _: kcoord._server._nursery.start_soon(crash))
+    kcoord._server.join()
 
 def test_after(kcoord):
     assert kcoord.groups() == ()
@@ -256,3 +257,27 @@ def test_gone(make_kcoord):
     assert "the group comes into being" in printed
     assert "kcoord timeline: own" in printed
     assert "Group passing" not in printed
+
+
+def test_a_fault_that_stayed_and_was_for_no_request_warns_and_fails_here(run):
+    source = """
+def test_it(kcoord):
+    kcoord.faults.add(api="Heartbeat", error=27)
+"""
+    printed = run(source, expected=1, passed=1, error=1)
+    assert "FaultNeverMet: this fault was for no request, as none came" in printed
+
+
+def test_a_fixture_that_fails_is_told_what_happened_too(run):
+    source = """
+import pytest
+
+@pytest.fixture
+def ready(kcoord):
+    kcoord.group("set-up").set_offsets({("t", 0): 5})
+    assert False
+
+def test_it(ready):
+    pass
+"""
+    assert "kcoord timeline: set-up" in run(source, expected=1, error=1)

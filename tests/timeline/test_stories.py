@@ -5,7 +5,9 @@ from uuid import UUID
 
 import pytest
 import trio
+import trio.testing
 
+from kcoord.control import Control
 from kcoord.timeline import Kind, Recorder
 from wire.messages import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
 
@@ -248,3 +250,43 @@ async def test_topics_that_are_named_by_id_have_their_names(autojump_clock, stag
     topics = [OffsetCommitRequestTopic(topic_id=each, partitions=parts) for each in (topic_id, UUID(int=5))]
     await stage.actor("a").send(OffsetCommitRequest(group_id="g", topics=topics), 10)
     assert f"a commits t-0 at 7, {UUID(int=5)}-0 at 7" in recorder.of("g").text()
+
+
+async def test_expiries_that_a_moved_clock_is_past_have_their_own_moments(autojump_clock, stage):
+    actors = [stage.actor(name, session=session) for name, session in (("a", 30_000), ("b", 10_000), ("c", 20_000))]
+    for each in actors:
+        await each.first_step()
+    await stage.generation({"a": (0,), "b": (1,), "c": (2,)}, *actors)
+    server = stage.server.running
+    recorder = Recorder(server.broker.moment)
+    server.broker.on_note(recorder.note)
+    server.clock.advance(100)
+    await trio.testing.wait_all_tasks_blocked()
+    out = [(event.note.client_id, event.at) for event in recorder.of("g").events if hasattr(event.note, "why")]
+    assert out == [("b", pytest.approx(10)), ("c", pytest.approx(20)), ("a", pytest.approx(30))]
+    assert recorder.of("g").generations[0].seconds == pytest.approx(20)
+
+
+async def test_what_an_operator_did_is_told(autojump_clock, stage):
+    control = Control(stage.server.running)
+    await control.groups.set_offsets("g", {("t", 0): 5})
+    assert "offsets of 1 partition are committed" in control.timeline.of("g").text()
+    a, b = stage.actor("a"), stage.actor("b")
+    await stage.generation({"a": (0, 1, 2)}, a)
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(b.join)
+        await trio.sleep(1)
+        await control.groups.delete("g")
+    told = control.timeline.of("g").text().splitlines()
+    assert told[0] == "Group g: Dead"
+    assert told[1].startswith("The group was deleted amid a rebalance, 1.000 s after it began: new member b joined")
+
+
+async def test_partitions_of_a_commit_that_were_refused_are_named(autojump_clock, stage):
+    control = Control(stage.server.running)
+    a = stage.actor("a")
+    await stage.generation({"a": (0, 1, 2)}, a)
+    control.faults.add({"api": "OffsetCommit", "topic": "t", "partition": 1, "error": 3})
+    await a.commit()
+    told = control.timeline.of("g").text()
+    assert "a commits t-0 at 7, t-1 at 7, t-2 at 7: UNKNOWN_TOPIC_OR_PARTITION for t-1 [fault: " in told
