@@ -141,6 +141,7 @@ class Play:
     step: int = 0
     burst: int = 0
     joined_at: float = -1.0
+    left_at: float = -1.0
     begun: set[str] = field(default_factory=set)
     """Groups that may be there although nothing of them was written: see `known.UNSEEN`."""
 
@@ -173,7 +174,7 @@ class Play:
                 if operation.kind is Kind.ROUND or one is not client:
                     await self.advance(one)
         elif operation.kind is Kind.RESTART:
-            await self.restart(self.restarted(operation, client))
+            await self.restart(self.restarted(operation, client), operation.age)
         elif operation.kind is Kind.ADVANCE:
             await self.advance(client)
         elif operation.kind is Kind.DROP:
@@ -200,17 +201,21 @@ class Play:
                 return
 
     def restarted(self, operation: Operation, client: Client) -> Client:
-        """Return who is restarted: for even numbers a static one who has an assignment, if there is one."""
+        """Return who is restarted: for even numbers a static one who has an assignment, a leader if there is one."""
         suited = [one for one in self.actors.clients if one.actor.static and one.stage is Stage.SYNCED]
+        suited = [one for one in suited if one.leader == one.id] or suited
         return client if operation.number % 2 or not suited else suited[client.number % len(suited)]
 
-    async def restart(self, client: Client) -> None:
-        """Let a client begin anew, as one that knows nothing."""
+    async def restart(self, client: Client, age: int) -> None:
+        """Let a client begin anew, as one that knows nothing, and joins as one of that age."""
         if self.has_pipelined(client):
             return
         self.renew(client, drop=True)
         client.lose(entirely=True)
-        await self.advance(client)
+        joining = Operation(Kind.JOIN, client.number, age=age)
+        await self.ask(client, self.line(client), MAKERS[Kind.JOIN](self.wish(joining, client)))
+        if client.id and client.stage is Stage.OUTSIDE:
+            await self.advance(client)
 
     async def perform(self, operation: Operation, client: Client) -> None:
         """Send one request that is as it is."""
@@ -284,6 +289,8 @@ class Play:
         """Send a request to both, wait until they have come to rest, and compare what they answered."""
         if self.burst >= self.schedule.burst:
             await self.wait()
+        # Where nobody is left but an id that was handed out, a timer of 0 ms makes the group empty.
+        await trio.sleep_until(self.left_at + self.pace.written + self.slowness)
         if isinstance(asked.request, READING):
             await trio.sleep_until(self.joined_at + self.pace.written + self.slowness)
         while not self.schedule.is_clear(trio.current_time(), min(self.quiet, ROOM / 2)):
@@ -301,6 +308,8 @@ class Play:
         await self.settle(pair)
         if isinstance(asked.request, m.JoinGroupRequest):
             self.joined_at = trio.current_time()
+        if isinstance(asked.request, m.LeaveGroupRequest):
+            self.left_at = trio.current_time()
         self.schedule.note(start, trio.current_time())
         return pair
 

@@ -131,12 +131,12 @@ def operations(draw: st.DrawFn, kinds: list[Kind]) -> Operation:
         return Operation(kind, actor)
     number = draw(st.integers(0, 5))
     if kind is Kind.RESTART:
-        return Operation(kind, actor, number=number)
+        return Operation(kind, actor, age=draw(st.integers(0, 5)), number=number)
     twists: tuple[Twist, ...] = ()
     # A JoinGroup and a LeaveGroup are unusual in themselves: ADVANCE makes the usual ones.
     if draw(st.integers(0, 5)) > (2 if kind in {Kind.JOIN, Kind.SYNC, Kind.COMMIT, Kind.FETCH} else 3):
-        several = draw(st.integers(0, 3))
-        among = CHECKED[kind] if several == 3 and kind in CHECKED else TWISTS[kind]
+        several = draw(st.integers(0, 5))
+        among = CHECKED[kind] if several > 2 and kind in CHECKED else TWISTS[kind]
         twists = tuple(draw(st.sampled_from(among)) for _ in range(2 if several > 1 else 1))
     busy = draw(st.sampled_from(NEW_CONNECTION))
     age = draw(st.sampled_from(AGES))
