@@ -31,10 +31,10 @@ def test_all_objects_are_looked_through_seldom_while_the_program_serves(monkeypa
 
     monkeypatch.setattr(commands.trio, "run", run)
     if error is None:
-        commands._serve(Config(), "json", "info")
+        commands._serve(Config(), "json", "info", None)
     else:
         with pytest.raises(error):
-            commands._serve(Config(), "json", "info")
+            commands._serve(Config(), "json", "info", None)
     assert seen == [(*before[:2], commands.FULL_COLLECTION)]
     assert gc.get_threshold() == before
 
