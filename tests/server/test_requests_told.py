@@ -5,6 +5,7 @@ from dataclasses import replace
 from kcoord.core.notes import GenerationFormed, MemberIdHandedOut
 from kcoord.net.connection import LARGE
 from kcoord.notices import RequestAnswered, RequestReceived
+from tests.scenarios.harness import no_jumps_while_threads_work
 from tests.server.client import find, heartbeat, join, stable_member, sync
 from tests.server.conftest import start, without_sockets
 from wire.messages import HeartbeatRequest, ProduceRequest, SyncGroupRequestAssignment
@@ -113,7 +114,8 @@ async def test_a_request_that_is_read_in_a_thread_is_told_whole(autojump_clock, 
     listener = Listener(server.broker)
     large = replace(sync("g", generation, member), assignments=[])
     large.assignments.append(SyncGroupRequestAssignment(member_id=member, assignment=b"x" * 2 * LARGE))
-    answer = await client.call(large, 5)
+    with no_jumps_while_threads_work():
+        answer = await client.call(large, 5)
     received, answered = listener.told
     assert received.request == large
     assert answered.response == answer
