@@ -304,16 +304,17 @@ class Shard:
             self._settle(Turn.of(self._coordinator.unload(self._time.now())))
         self.status = Status.STOPPED
 
-    def reload(self, seconds: float = 0.0) -> None:
+    def reload(self, seconds: float = 0.0, *, anew: bool = False) -> None:
         """Let another broker lead the partition: who waits gets NOT_COORDINATOR, and all is loaded from the store.
 
         Loading takes `seconds` at least, on the server's clock; meanwhile requests get COORDINATOR_LOAD_IN_PROGRESS.
-        Does nothing while nobody serves, but that loading may take longer.
+        While nobody serves, loading may take longer by it; `anew` lets it take `seconds`, whatever it was to take.
         """
         if self.status is Status.SERVING:
             self._settle(Turn.of(self._coordinator.unload(self._time.now())))
             self.status = Status.LOADING
-        self._loads_until = max(self._loads_until, self._time.now().mono + seconds)
+        until = self._time.now().mono + seconds
+        self._loads_until = until if anew else max(self._loads_until, until)
         self._nap.cancel()
 
     async def load_at_once(self) -> None:

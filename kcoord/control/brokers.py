@@ -38,6 +38,8 @@ class BrokersControl:
         self._running = running
         self._broker: Broker = running.broker
         self._nodes = running.broker.nodes
+        self._groups_before: dict[int, tuple[str, ...]] = {}
+        """The groups of partitions that nobody leads, as they were when the last leader went."""
 
     def list(self) -> tuple[BrokerView, ...]:
         """Return all brokers, by their ids."""
@@ -73,12 +75,13 @@ class BrokersControl:
         site = self._site(node_id)
         if site.node.running:
             raise Impossible(f"broker {node_id} runs already")
+        led_by_nobody = list(self._led_by(NOBODY))
         try:
             await self._running.start_broker(site)
         except CannotListen as error:
             raise Impossible(f"broker {node_id} cannot be started: {error}") from None
         self._broker.tell(BrokerStarted(node_id=node_id))
-        for topic, index in self._led_by(NOBODY):
+        for topic, index in led_by_nobody:
             if node_id in self._nodes.replicas(topic, index):
                 self._hand_over(topic, index, node_id, f"broker {node_id} is back")
         return self._view(site)
@@ -133,9 +136,13 @@ class BrokersControl:
         topic.partitions[index].leader_epoch += 1
         if topic is self._broker.offsets_topic:
             shard = self._broker.shards[index]
-            groups = tuple(_groups(shard))
+            groups = tuple(_groups(shard)) or self._groups_before.pop(index, ())
+            if to == NOBODY:
+                self._groups_before[index] = groups
             self._broker.tell(CoordinatorMoved(partition=index, source=source, target=to, groups=groups, why=why))
-            shard.reload(loading)
+            # While nobody leads it, nobody has the groups in memory: no session ends, and the next coordinator begins
+            # them anew.
+            shard.reload(inf if to == NOBODY else loading, anew=True)
 
     def _led_by(self, node_id: int) -> Iterator[tuple[Topic, int]]:
         # While others do not run either, nobody is looked for whom nobody has led yet.

@@ -378,3 +378,17 @@ async def test_topics_of_tests_have_replicas_everywhere_also_after_a_reset(autoj
     for name in ("t", "new"):
         (topic,) = (await metadata(cluster, 1, name)).topics
         assert all(len(each.replica_nodes) == 3 for each in topic.partitions)
+
+
+@pytest.mark.parametrize("elect", [True, False])
+async def test_while_nobody_coordinates_no_session_ends(autojump_clock, cluster, elect):
+    _, beat = await member(cluster, "g")
+    gone = [1, 2, 3] if elect else [cluster.coordinator_of("g")]
+    for node_id in gone:
+        await cluster.brokers.stop(node_id, elect=elect)
+    await cluster.control.clock.advance(60, heartbeats=False)
+    await wait_all_tasks_blocked()
+    for node_id in gone:
+        await cluster.brokers.start(node_id)
+    await wait_all_tasks_blocked()
+    assert (await cluster.connect(cluster.coordinator_of("g")).call(beat, 3)).error_code == 0

@@ -574,7 +574,7 @@ LOGS = {
     "fetches wait twice as long": Mutant("apis.fetch:fetch", "request.max_wait_ms / 1000", "request.max_wait_ms / 500"),
     "validate_only creates topics": Mutant("apis.create_topics:create", "request.validate_only", "False"),
     "no time is time enough": Mutant("apis.create_topics:create", "request.timeout_ms <= 0", "False"),
-    "any number of replicas will do": Mutant("apis.create_topics:check_numbers", "replicas > 1", "False"),
+    "any number of replicas will do": Mutant("apis.create_topics:check_numbers", "replicas > brokers", "False"),
     "altering keeps nothing": Mutant("apis.altering:apply", "settings[change.key] = change.value", "pass"),
 }
 
