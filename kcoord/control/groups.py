@@ -107,12 +107,15 @@ class GroupsControl:
     async def evict(self, group_id: str, member: str, reason: str = "evicted by an operator") -> GroupView:
         """Let a member leave, as an operator's LeaveGroup does; named as in `expire`.
 
-        Raises NotFound, Unavailable.
+        Raises NotFound, Impossible, Unavailable.
         """
         view = self.get(group_id)
         found = view.member(member)
         if found is None:
-            raise NotFound(f"group {group_id} has no member {member}, or more than one of that client id")
+            alike = sum(each.client_id == member for each in view.members)
+            if alike > 1:
+                raise Impossible(f"group {group_id} has {alike} members of the client id {member}: name one by its id")
+            raise NotFound(f"group {group_id} has no member {member}")
         identity = MemberIdentity(member_id=found.member_id, group_instance_id=found.instance_id, reason=reason)
         request = LeaveGroupRequest(group_id=group_id, members=[identity])
         answer: LeaveGroupResponse = await self._shard(group_id).submit(OPERATOR, request)

@@ -157,7 +157,7 @@ def expire(step: Step, wanted: Expire) -> Answer:
         return DONE
     member = group.members[found]
     answer_held(step, group, member, ErrorCode.UNKNOWN_MEMBER_ID, "")
-    expel(step, group, member, "an operator ended its session")
+    expel(step, group, member, "an operator ended its session", "as an operator wished")
     return DONE
 
 

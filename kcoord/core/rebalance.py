@@ -179,7 +179,7 @@ def on_session_timeout(step: Step, group: Group, member_id: str) -> None:
         expel(step, group, member, "the first JoinGroup was not answered in time" if member.is_new else why)
 
 
-def expel(step: Step, group: Group, member: Member, why: str) -> None:
+def expel(step: Step, group: Group, member: Member, why: str, cause: str = "on heartbeat expiration") -> None:
     """Put a member out that shows no sign of life; the others have to share its partitions."""
     parked = group.take_join(member)
     if parked is not None:
@@ -189,7 +189,7 @@ def expel(step: Step, group: Group, member: Member, why: str) -> None:
     if group.state is GroupState.PREPARING_REBALANCE:
         complete_if_all_joined(step, group)
     else:
-        prepare_rebalance(step, group, f"removing member {member.member_id} on heartbeat expiration")
+        prepare_rebalance(step, group, f"removing member {member.member_id} {cause}")
 
 
 def complete_if_all_joined(step: Step, group: Group) -> None:

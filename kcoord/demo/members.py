@@ -84,6 +84,11 @@ class Member:
         self.leaving = True
         self._process.kill()
 
+    def gone(self, within: float) -> None:
+        """Wait until it has ended, if it was told to, and so have its connections. Raises subprocess.TimeoutExpired."""
+        if self.leaving:
+            self._process.wait(within)
+
     def close(self) -> None:
         """See to it that nothing is left of the process."""
         self.kill()

@@ -104,6 +104,9 @@ class Stage:
         elif isinstance(step, Settled):
             self._watch(kcoord, lambda scene: settled(scene, step.members), f"settle with {step.members} members")
         elif isinstance(step, MoveClock):
+            for member in self._members.values():
+                # Whose connection is open counts as heard of while the clock is moved.
+                member.gone(PATIENCE)
             self._note(kcoord, Kind.CLOCK, "", step.seconds)
             kcoord.clock.advance(step.seconds)
         else:
