@@ -137,9 +137,12 @@ def _row(life: Life, columns: Sequence[Column], marks: Marks) -> Line:
     cells: Line = []
     behind: Span | None = None
     written = 0
+    since = columns[0].start if columns else 0.0
     for column in columns:
         span = _span_in(life, column)
-        ink = _ink(life, span, column)
+        ink = _ink(life, span, column, since)
+        # What happened while the clock was moved shows behind the move.
+        since = column.start if column.jump else column.end
         if ink is not Ink.READING or span is None:
             # Who reads on when the clock was moved is not named again.
             behind = behind if ink is Ink.JUMP else None
@@ -161,10 +164,10 @@ def _span_in(life: Life, column: Column) -> Span | None:
     return telling[-1] if telling else inside[-1] if inside else None
 
 
-def _ink(life: Life, span: Span | None, column: Column) -> Ink:
+def _ink(life: Life, span: Span | None, column: Column, since: float) -> Ink:
     if column.jump:
         return Ink.JUMP
-    moments = [moment for at, moment in life.moments if column.start <= at < column.end]
+    moments = [moment for at, moment in life.moments if since <= at < column.end]
     if moments:
         return _MOMENTS[moments[-1]]
     return Ink.PLAIN if span is None else _STATES[span.state]
