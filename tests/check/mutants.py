@@ -91,7 +91,7 @@ GROUPS = {
     ),
     "who expires starts no rebalance": Mutant(
         "core.rebalance:expel",
-        'prepare_rebalance(step, group, f"removing member {member.member_id} on heartbeat expiration")',
+        'prepare_rebalance(step, group, f"removing member {member.member_id} {cause}")',
         "group.members or prepare_rebalance(step, group, '')",
     ),
     "who expires ends no join phase": Mutant("core.rebalance:expel", "complete_if_all_joined(step, group)", "pass"),
