@@ -1,36 +1,7 @@
 """The logical brokers of a server, in the hands of a test."""
 
-from collections.abc import Callable, Coroutine
-from typing import Any, Protocol, TypeVar
-
-from kcoord.control import Control
 from kcoord.control.brokers import BrokerView
-
-T = TypeVar("T")
-
-
-class Runs(Protocol):
-    """What has something done in the server's loop (`kcoord.testing.Kcoord`)."""
-
-    def run(self, work: Callable[[Control], T]) -> T:
-        """Do it, and wait for it."""
-        ...
-
-    def run_async(self, work: Callable[[Control], Coroutine[Any, Any, T]]) -> T:
-        """Do it, where it may wait, and wait for it."""
-        ...
-
-
-class AwaitsRun(Protocol):
-    """The same, to be awaited (`kcoord.testing.AsyncKcoord`)."""
-
-    def run(self, work: Callable[[Control], T]) -> Coroutine[Any, Any, T]:
-        """Do it, and wait for it."""
-        ...
-
-    def run_async(self, work: Callable[[Control], Coroutine[Any, Any, T]]) -> Coroutine[Any, Any, T]:
-        """Do it, where it may wait, and wait for it."""
-        ...
+from kcoord.testing.runs import AwaitsRun, Runs
 
 
 class Brokers:

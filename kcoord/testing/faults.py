@@ -1,35 +1,16 @@
 """Faults on purpose, for as long as a `with` statement lasts."""
 
 import warnings
-from collections.abc import Callable, Coroutine
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar
+from typing import Any, Self
 
-from kcoord.control import Control
 from kcoord.control.faults import FaultView
 from kcoord.faults import FaultRule
-
-T = TypeVar("T")
+from kcoord.testing.runs import AwaitsRun, Runs
 
 
 class FaultNeverMet(UserWarning):
     """A fault was for no request: the test did not test what it meant to. The text says what came instead."""
-
-
-class Runs(Protocol):
-    """What has something done in the server's loop (`kcoord.testing.Kcoord`)."""
-
-    def run(self, work: Callable[[Control], T]) -> T:
-        """Do it, and wait for it."""
-        ...
-
-
-class AwaitsRun(Protocol):
-    """The same, to be awaited (`kcoord.testing.AsyncKcoord`)."""
-
-    def run(self, work: Callable[[Control], T]) -> Coroutine[Any, Any, T]:
-        """Do it, and wait for it."""
-        ...
 
 
 class Faults:
