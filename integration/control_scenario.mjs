@@ -40,12 +40,12 @@ async function scenario (bootstrap, url) {
   const here = fileURLToPath(import.meta.url)
   const members = ['a', 'b'].map(name => spawn(process.execPath, [here, 'member', bootstrap, name], { stdio: 'inherit' }))
   try {
-    const before = await ask('POST', `${group}/wait`, { state: 'Stable', members: 2, timeout: 60 })
+    const before = await ask('POST', `${group}/wait`, { synced: true, members: 2, timeout: 60 })
     members[0].kill('SIGKILL')
     await once(members[0], 'exit')
     const began = performance.now()
     await ask('POST', '/clock/advance', { seconds: 45 })
-    const after = await ask('POST', `${group}/wait`, { state: 'Stable', members: 1, timeout: 60 })
+    const after = await ask('POST', `${group}/wait`, { synced: true, members: 1, timeout: 60 })
     const took = performance.now() - began
     const refused = await fetch(`${url}/clock/advance`, { method: 'POST', body: '{"seconds": -1}' })
     const findings = await ask('GET', `/timeline/${encodeURIComponent(GROUP)}/findings`)

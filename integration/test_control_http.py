@@ -115,12 +115,12 @@ def test_by_the_commands(served: tuple[str, str], request: pytest.FixtureRequest
                     stderr=subprocess.DEVNULL,
                 )
             )
-        before = cli.group("wait", group, "--state", "Stable", "--members", "2", "--timeout", "60")
+        before = cli.group("wait", group, "--synced", "--members", "2", "--timeout", "60")
         assert sorted(each["client_id"] for each in before["members"]) == ["a", "b"]
         members[0].kill()
         members[0].wait(PATIENCE)
         cli("clock", "advance", "45")
-        (survivor,) = cli.group("wait", group, "--state", "Stable", "--members", "1", "--timeout", "60")["members"]
+        (survivor,) = cli.group("wait", group, "--synced", "--members", "1", "--timeout", "60")["members"]
         assert survivor["client_id"] == "b"
         assert survivor["assignment"] == {"t": [*ALL_OF_THEM]}
         assert "t 0,1,2,3,4,5" in cli("groups", "show", group)

@@ -105,7 +105,8 @@ def kcoord_config() -> dict[str, Any]:
 
 
 def stable(kcoord: Kcoord, members: int, generation: int = 0) -> Any:
-    return kcoord.group("g").wait(state="Stable", members=members, generation=generation, timeout=LIMIT)
+    """Wait until the group is Stable and all have asked for their assignment: nobody is amid a rebalance then."""
+    return kcoord.group("g").wait(synced=True, members=members, generation=generation, timeout=LIMIT)
 
 
 def what_happened(kcoord: Kcoord) -> list[tuple[str, str]]:

@@ -114,13 +114,13 @@ def test_a_group_forms_rebalances_and_commits(kcoord: Kcoord, client: str) -> No
     consumers = Consumers(script, kcoord.bootstrap)
     try:
         consumers.start("a")
-        kcoord.group("g").wait(state="Stable", members=1, timeout=LIMIT)
+        kcoord.group("g").wait(synced=True, members=1, timeout=LIMIT)
         consumers.start("b")
-        two = kcoord.group("g").wait(state="Stable", members=2, timeout=LIMIT)
+        two = kcoord.group("g").wait(synced=True, members=2, timeout=LIMIT)
         assert sorted(len(member.assignment["t"]) for member in two.members) == [3, 3]
         consumers.crash("a")
         kcoord.clock.advance(46)
-        one = kcoord.group("g").wait(state="Stable", members=1, timeout=LIMIT)
+        one = kcoord.group("g").wait(synced=True, members=1, timeout=LIMIT)
         assert one.member("b").assignment == {"t": (0, 1, 2, 3, 4, 5)}
         eventually(lambda: sum(kcoord.group("g").offsets.values()) == RECORDS, "everything is committed")
     finally:

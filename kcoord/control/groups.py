@@ -56,9 +56,13 @@ class GroupsControl:
         state: str | None = None,
         members: int | None = None,
         generation: int | None = None,
+        synced: bool = False,
         timeout: float = USUAL_TIMEOUT,  # noqa: ASYNC109 - it is over with a story, not with a cancelled scope
     ) -> GroupView:
         """Wait until the group is in a state, has so many members, and is in that generation or a later one.
+
+        With `synced` it is to be Stable, and each of its members to have been given its assignment: a group is Stable
+        as soon as its leader has handed the assignments in, and followers may ask for theirs a moment later.
 
         Returns in the moment in which it is all that is named; the group need not exist yet, and one that does not is
         Dead. It is looked at after each thing that happens to it, so a state that it only passes through may be missed:
@@ -66,7 +70,7 @@ class GroupsControl:
 
         Raises TimedOut, with how the group looks and what happened to it last; Impossible for what no group can be.
         """
-        wish = Wish(state=state, members=members, generation=generation, timeout=timeout)
+        wish = Wish(state=state, members=members, generation=generation, synced=synced, timeout=timeout)
         with trio.move_on_after(timeout):
             while True:
                 event = self._happenings.next_of(group_id)

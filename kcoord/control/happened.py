@@ -8,6 +8,8 @@ import trio
 from kcoord.broker import Broker
 from kcoord.core.notes import Note
 from kcoord.core.outcome import Now
+from kcoord.notices import RequestAnswered, RequestNotice
+from wire.messages import SyncGroupResponse
 
 KEPT = 50
 """Notes that are kept of each group."""
@@ -38,6 +40,7 @@ class Happenings:
         self._kept: dict[str, deque[Happened]] = {}
         self._next: dict[str, trio.Event] = {}
         broker.on_note(self._hear)
+        broker.on_request(self._hear_request)
 
     def of(self, group_id: str) -> tuple[Happened, ...]:
         """Return what happened lately to a group, oldest first."""
@@ -64,3 +67,10 @@ class Happenings:
         event = self._next.pop(note.group, None)
         if event is not None:
             event.set()
+
+    def _hear_request(self, notice: RequestNotice) -> None:
+        """Wake everybody when a member is given its assignment: no note is made of that, and no group named here."""
+        if isinstance(notice, RequestAnswered) and isinstance(notice.response, SyncGroupResponse):
+            waiting, self._next = self._next, {}
+            for event in waiting.values():
+                event.set()

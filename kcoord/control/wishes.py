@@ -16,17 +16,25 @@ class Wish:
     state: str | None
     members: int | None
     generation: int | None
+    synced: bool
+    """Whether the group is to be Stable, and each member to have been given its assignment."""
     timeout: float
 
     def __post_init__(self) -> None:
         """Raise Impossible for what no group can be."""
-        if self.state is None and self.members is None and self.generation is None:
-            raise Impossible("nothing to wait for was named: a state, a number of members, or a generation")
+        if not isinstance(self.synced, bool):
+            raise Impossible(f"synced is {self.synced!r}: it must be true or false")
+        if self.state is None and self.members is None and self.generation is None and not self.synced:
+            raise Impossible("nothing to wait for was named: a state, a number of members, a generation, or synced")
         if self.state is not None and self.state not in STATES:
             raise Impossible(f"no group is ever in the state {self.state!r}: the states are {', '.join(STATES)}")
         for name, number in (("members", self.members), ("generation", self.generation)):
             if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 0):
                 raise Impossible(f"{name} is {number!r}: it must be a whole number from 0")
+        if self.synced and self.state not in (None, GroupState.STABLE.value):
+            raise Impossible(f"no member has synced in the state {self.state}: that is Stable")
+        if self.synced and self.members == 0:
+            raise Impossible("a group without members never syncs")
         if isinstance(self.timeout, bool) or not isinstance(self.timeout, int | float) or not self.timeout >= 0:
             raise Impossible(f"timeout is {self.timeout!r}: it must be a number of seconds from 0")
 
@@ -36,6 +44,7 @@ class Wish:
             self.state in (None, view.state)
             and self.members in (None, len(view.members))
             and (self.generation is None or view.generation >= self.generation)
+            and (not self.synced or (view.state == GroupState.STABLE.value and not view.waiting_for))
         )
 
     def __str__(self) -> str:
@@ -45,6 +54,8 @@ class Wish:
             words.append(f"of {self.members} member{'' if self.members == 1 else 's'}")
         if self.generation is not None:
             words.append(f"of generation {self.generation} or later")
+        if self.synced:
+            words.append("and synced" if words else "synced")
         return " ".join(words)
 
 
@@ -66,7 +77,8 @@ def why_not(view: GroupView) -> str:
         return f"it waits for the JoinGroup of {waited_for or 'further members'}{pending}{ends}"
     if state is GroupState.COMPLETING_REBALANCE:
         return f"it waits for the SyncGroup of its leader {view.leader}; none has come of {waited_for}{ends}"
-    return f"it is in generation {view.generation} with {len(view.members)} members"
+    lacking = f"; no SyncGroup has come of {waited_for}{ends}" if waited_for else ""
+    return f"it is in generation {view.generation} with {len(view.members)} members{lacking}"
 
 
 def group_text(view: GroupView) -> str:

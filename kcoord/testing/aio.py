@@ -181,6 +181,7 @@ class AsyncGroup:
         state: str | None = None,
         members: int | None = None,
         generation: int | None = None,
+        synced: bool = False,
         timeout: float = USUAL_TIMEOUT,  # noqa: ASYNC109 - it is over with a story, not with a cancelled scope
     ) -> GroupView:
         """Wait until the group is all that is named: see `kcoord.control.groups.GroupsControl.wait`.
@@ -189,7 +190,7 @@ class AsyncGroup:
         """
         return await self._run_async(
             lambda control: control.groups.wait(
-                self.group_id, state=state, members=members, generation=generation, timeout=timeout
+                self.group_id, state=state, members=members, generation=generation, synced=synced, timeout=timeout
             )
         )
 

@@ -220,6 +220,7 @@ class Group:
         state: str | None = None,
         members: int | None = None,
         generation: int | None = None,
+        synced: bool = False,
         timeout: float = USUAL_TIMEOUT,
     ) -> GroupView:
         """Wait until the group is all that is named: see `kcoord.control.groups.GroupsControl.wait`.
@@ -235,7 +236,7 @@ class Group:
             )
         return self._run_async(
             lambda control: control.groups.wait(
-                self.group_id, state=state, members=members, generation=generation, timeout=timeout
+                self.group_id, state=state, members=members, generation=generation, synced=synced, timeout=timeout
             )
         )
 

@@ -124,6 +124,7 @@ async def _wait(control: Control, asked: Asked) -> GroupView:
         state=wish.state,
         members=wish.members,
         generation=wish.generation,
+        synced=wish.synced,
         timeout=wish.timeout,
     )
 

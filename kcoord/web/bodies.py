@@ -24,7 +24,7 @@ class Advance:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wait:
-    """What a group is waited for to be; at least one of the first three has to be named."""
+    """What a group is waited for to be; at least one of the first four has to be named."""
 
     state: str | None = None
     """Kafka's name of a state: Dead, Empty, PreparingRebalance, CompletingRebalance or Stable."""
@@ -32,6 +32,8 @@ class Wait:
     """So many."""
     generation: int | None = None
     """This one, or a later one."""
+    synced: bool = False
+    """That it is Stable, and each of its members has been given its assignment."""
     timeout: float = USUAL_TIMEOUT
     """Seconds of real time."""
 

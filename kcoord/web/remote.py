@@ -104,11 +104,12 @@ class RemoteGroups:
         state: str | None = None,
         members: int | None = None,
         generation: int | None = None,
+        synced: bool = False,
         timeout: float = USUAL_TIMEOUT,  # noqa: ASYNC109 - as in Control
     ) -> GroupView:
         """Wait until a group is what is asked for."""
         patience = PATIENCE + (timeout if isinstance(timeout, int | float) and timeout > 0 else 0)
-        wish = {"state": state, "members": members, "generation": generation, "timeout": timeout}
+        wish = {"state": state, "members": members, "generation": generation, "synced": synced, "timeout": timeout}
         return self._post(group_id, "wait", patience=patience, **wish)
 
     async def rebalance(self, group_id: str, reason: str = "") -> GroupView:

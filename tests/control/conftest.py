@@ -27,15 +27,20 @@ class Bench:
 
     async def stable(self, *consumers):
         """Let consumers form a generation, and give the partitions of topic t one to each."""
+        await self.joined(*consumers)
+        plan = {each.member_id: {"t": (number,)} for number, each in enumerate(consumers)}
+        async with trio.open_nursery() as nursery:
+            for each in consumers:
+                nursery.start_soon(each.sync, plan if each.leads else {})
+        return consumers
+
+    async def joined(self, *consumers):
+        """Let consumers form a generation that nobody has synced in."""
         for each in consumers:
             await each.ask()
         async with trio.open_nursery() as nursery:
             for each in consumers:
                 nursery.start_soon(each.rejoin)
-        plan = {each.member_id: {"t": (number,)} for number, each in enumerate(consumers)}
-        async with trio.open_nursery() as nursery:
-            for each in consumers:
-                nursery.start_soon(each.sync, plan if each.leads else {})
         return consumers
 
 

@@ -204,6 +204,31 @@ async def test_a_later_generation_will_do(autojump_clock, bench):
     assert (await bench.groups.wait("g", generation=1)).generation == 2
 
 
+async def test_who_is_synced_has_been_given_its_assignment(autojump_clock, bench):
+    """A follower asks for its assignment when it likes, in a group that is Stable since its leader handed it in."""
+    joined = await bench.joined(bench.consumer("a"), bench.consumer("b"))
+    leader, follower = sorted(joined, key=lambda each: not each.leads)
+    await leader.sync({leader.member_id: {"t": (0,)}, follower.member_id: {"t": (1,)}})
+    synced = []
+
+    async def wait():
+        synced.append(await bench.groups.wait("g", synced=True, members=2))
+
+    bench.nursery.start_soon(wait)
+    await wait_all_tasks_blocked()
+    assert bench.groups.get("g").state == "Stable"
+    assert synced == []
+    with pytest.raises(TimedOut) as caught:
+        await bench.groups.wait("g", state="Stable", synced=True, timeout=1)
+    assert str(caught.value).splitlines()[0] == (
+        "group g did not become Stable and synced within 1 s: it is in generation 1 with 2 members; "
+        f"no SyncGroup has come of {follower.name} ({follower.member_id}); the phase ends in 299 s."
+    )
+    await follower.sync({})
+    await wait_all_tasks_blocked()
+    assert [each.has_synced for each in synced[0].members] == [True, True]
+
+
 async def test_several_may_wait_for_one_group(autojump_clock, bench):
     done = []
 
@@ -275,6 +300,9 @@ async def test_what_a_group_waits_for_in_other_states(autojump_clock, bench):
         ({"members": -1}, "members is -1"),
         ({"members": 1.5}, "members is 1.5"),
         ({"generation": True}, "generation is True"),
+        ({"synced": "yes"}, "synced is 'yes': it must be true or false"),
+        ({"synced": True, "state": "CompletingRebalance"}, "no member has synced in the state CompletingRebalance"),
+        ({"synced": True, "members": 0}, "a group without members never syncs"),
         ({"members": 1, "timeout": -1}, "timeout is -1"),
         ({"members": 1, "timeout": "1"}, "timeout is '1'"),
     ],

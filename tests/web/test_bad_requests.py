@@ -51,7 +51,12 @@ async def test_numbers_that_are_too_large(autojump_clock, web, body):
 @pytest.mark.parametrize(
     ("method", "path", "body", "sentence"),
     [
-        ("POST", "/groups/g/wait", {}, "nothing to wait for was named: a state, a number of members, or a generation"),
+        (
+            "POST",
+            "/groups/g/wait",
+            {},
+            "nothing to wait for was named: a state, a number of members, a generation, or synced",
+        ),
         ("POST", "/groups/g/wait", {"members": 1.5}, "members must be a whole number, not 1.5"),
         ("POST", "/groups/g/wait", {"members": True}, "members must be a whole number, not true"),
         ("POST", "/groups/g/wait", {"members": -1}, "members is -1: it must be a whole number from 0"),

@@ -115,6 +115,8 @@ def test_a_wait_in_vain(kcoord, client):
     assert (out, status) == ("", 1)
     assert err[0] == "kcoord: group g did not become of 1 member within 0.1 s: there is no such group."
     assert err[-1] == "Nothing happened to a group g."
+    err = kcoord("groups", "wait", "g", "--synced", "--members", "1", "--timeout", "0.1")[1]
+    assert err[0] == "kcoord: group g did not become of 1 member and synced within 0.1 s: there is no such group."
 
 
 def test_a_timeline_is_a_story(kcoord, client):

@@ -58,7 +58,7 @@ def test_members_are_waited_for_looked_at_and_put_out(k):
     coordinator = k.group("g").set_offsets({("t", 0): 5}).coordinator
     with Consumer(k.brokers.get(coordinator).addresses[0], "a") as consumer:
         alone(consumer)
-        view = k.group("g").wait(state="Stable", members=1)
+        view = k.group("g").wait(state="Stable", members=1, synced=True)
         assert view.member("a").member_id == consumer.member_id
         assert view.member("a").subscription.topics == ("t",)
         assert k.group("g").expire("a").state == "Empty"

@@ -32,6 +32,7 @@ def wait(
     state: Annotated[str | None, Parameter(name="--state")] = None,
     members: Annotated[int | None, Parameter(name="--members")] = None,
     generation: Annotated[int | None, Parameter(name="--generation")] = None,
+    synced: Annotated[bool, Parameter(name="--synced", negative=())] = False,
     timeout: Annotated[float, Parameter(name="--timeout")] = USUAL_TIMEOUT,
     server: Server = USUAL,
 ) -> None:
@@ -50,11 +51,14 @@ def wait(
         So many.
     generation
         This one, or a later one.
+    synced
+        That it is Stable, and each of its members has been given its assignment.
     timeout
         Seconds of real time.
 
     """
-    wish: dict[str, Any] = {"state": state, "members": members, "generation": generation, "timeout": timeout}
+    wish: dict[str, Any] = {"state": state, "members": members, "generation": generation}
+    wish |= {"synced": synced, "timeout": timeout}
     patience = PATIENCE + max(0.0, timeout)
     server.ask(lambda client: client.post("groups", group, "wait", patience=patience, **wish), _show)
 
