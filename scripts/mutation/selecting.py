@@ -29,6 +29,8 @@ TESTS = {
         "tests/server/test_offsets_log.py",
         "tests/server/test_retention.py",
         "tests/server/test_shard.py",
+        "tests/server/test_shard_loading.py",
+        "tests/server/test_shard_time.py",
     ),
 }
 """Tests that run in this process and ask no real clock, so that a mutant alone makes them fail."""

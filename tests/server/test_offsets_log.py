@@ -11,7 +11,7 @@ from kcoord.core.states import IllegalMove
 from kcoord.log.topic_config import TopicConfig
 from kcoord.notices import ShardLoaded
 from kcoord.store.base import StoreError
-from tests.server.test_shard import V5, ScriptedStore, bench_with, commit, offset_of
+from tests.server.shards import V5, ScriptedStore, bench_with, commit, offset_of
 from wire.messages import DeleteGroupsRequest
 from wire.payloads import OffsetCommitValue, decode_key, decode_value, encode_key
 from wire.records import read_header, records_of, split

@@ -16,7 +16,7 @@ from kcoord.notices import BugFound, PartitionsAdded, TopicConfigured, TopicDele
 from kcoord.shard import Status
 from kcoord.store.base import StoreError
 from tests.server.conftest import start, without_sockets
-from tests.server.test_shard import V5, ScriptedStore, bench_with, commit, offset_of
+from tests.server.shards import V5, ScriptedStore, bench_with, commit, offset_of
 from wire.errors import ErrorCode
 from wire.messages import (
     AlterableConfig,
