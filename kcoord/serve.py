@@ -13,7 +13,8 @@ from kcoord.net.connection import Load
 from kcoord.net.listening import CannotListen
 from kcoord.net.site import Site
 from kcoord.nodes import Endpoint
-from kcoord.store.base import Store, UnknownStore, open_store
+from kcoord.store.base import Store
+from kcoord.store.opening import UnknownStore, open_store
 
 __all__ = ["CannotListen", "Running", "UnknownStore", "serve"]
 

@@ -1,8 +1,7 @@
-"""What a store is, what it raises, and which URL opens which."""
+"""What a store is, and what it raises."""
 
 from collections.abc import AsyncGenerator, Sequence
 from typing import Protocol
-from urllib.parse import urlsplit
 
 from wire.errors import ErrorCode
 
@@ -35,10 +34,6 @@ class Fenced(StoreError):
         self.newest = newest
 
 
-class UnknownStore(ValueError):
-    """A URL whose scheme is that of no store. The text is one sentence."""
-
-
 class Store(Protocol):
     """A durable keyed map for each partition: the last value of a key wins, a None value deletes it.
 
@@ -67,19 +62,3 @@ class Store(Protocol):
     async def aclose(self) -> None:
         """Give back what the store holds open."""
         ...
-
-
-def open_store(url: str) -> Store:
-    """Open the store that `url` names: its scheme says which kind it is.
-
-    `memory:` keeps everything until the process ends. Raises UnknownStore.
-    """
-    # Each kind imports this module, and what one kind needs the user of another should not have to load.
-    from kcoord.store.memory import MemoryStore
-
-    kinds = {"memory": MemoryStore}
-    scheme = urlsplit(url).scheme
-    if scheme not in kinds:
-        known = ", ".join(f"{name}:" for name in sorted(kinds))
-        raise UnknownStore(f"no store is called {url!r}; known are {known}")
-    return kinds[scheme]()

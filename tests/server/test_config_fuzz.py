@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from kcoord.broker import Broker
 from kcoord.clock import Clock
 from kcoord.config import SETTINGS, Config, ConfigError
-from kcoord.store.base import UnknownStore, open_store
 from kcoord.store.memory import MemoryStore
+from kcoord.store.opening import UnknownStore, open_store
 from wire.codec import encode
 from wire.messages import MetadataResponse, MetadataResponseBroker
 

@@ -2,8 +2,9 @@
 
 import pytest
 
-from kcoord.store.base import Fenced, StoreError, UnknownStore, open_store
+from kcoord.store.base import Fenced, StoreError
 from kcoord.store.memory import MemoryStore
+from kcoord.store.opening import UnknownStore, open_store
 from wire.errors import ErrorCode
 
 
