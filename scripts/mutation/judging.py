@@ -29,6 +29,11 @@ NO_IMPORT = "cannot be imported"
 """What stands there where the module could not even be imported, or a test not be collected."""
 SURVIVED = 0
 CAUGHT = 1
+AGAIN = 5
+"""How many times as long the tests of a mutant that took too long may take when they are run once more.
+
+What takes long on a busy machine is no reason to take a mutant for caught; one that never ends still never ends.
+"""
 SLOW_S = 0.3
 """Seconds from which on a test comes after all others."""
 PATIENCE_S = 30
@@ -56,6 +61,7 @@ class _Running:
     suite: str
     process: int
     until: float
+    again: bool
 
 
 class Judge:
@@ -106,6 +112,9 @@ class Judge:
                 running.append(self._start(*waiting.popleft()))
             ended = self._wait(running)
             running.remove(ended)
+            if ended.verdict.caught[ended.suite] == NO_END and not ended.again:
+                running.append(self._start(ended.verdict, ended.suite, again=True))
+                continue
             left[id(ended.verdict)] -= 1
             if not left[id(ended.verdict)]:
                 tell(ended.verdict)
@@ -146,19 +155,21 @@ class Judge:
                 chosen.append(test)
         return chosen
 
-    def _start(self, verdict: Verdict, suite: str) -> _Running:
+    def _start(self, verdict: Verdict, suite: str, *, again: bool = False) -> _Running:
         mutant = verdict.mutant
+        verdict.caught[suite] = ""
+        times = AGAIN if again else 1
         tests = self._ordered((each for each in self._tests(mutant) if suite in ("all", suite_of(each))), mutant)
-        verdict.tests += len(tests)
+        verdict.tests += 0 if again else len(tests)
         seconds = sum(self._selection.seconds[each] for each in tests)
         source = mutant.source(self._sources[mutant.file])
         start = self._start_warm if mutant.body_of is not None else self._start_cold
-        process = start(mutant, source, tests, seconds)
-        return _Running(verdict, suite, process, time.monotonic() + 20 * seconds + PATIENCE_S)
+        process = start(mutant, source, tests, times)
+        return _Running(verdict, suite, process, time.monotonic() + times * (20 * seconds + PATIENCE_S), again)
 
     # --- processes ---
 
-    def _start_warm(self, mutant: Mutant, source: bytes, tests: Sequence[str], _seconds: float) -> int:
+    def _start_warm(self, mutant: Mutant, source: bytes, tests: Sequence[str], times: int) -> int:
         """Judge in a copy of this process, in which everything is imported and collected already."""
         child = os.fork()
         if child:
@@ -169,25 +180,25 @@ class Judge:
             replace_functions(mutant.file, source, mutant.body_of)
             _silence()
             status = CAUGHT
-            status = self._run([self._items[each] for each in tests])
+            status = self._run([self._items[each] for each in tests], times)
         finally:
             _leave(status)
 
-    def _run(self, items: Sequence[pytest.Item]) -> int:
+    def _run(self, items: Sequence[pytest.Item], times: int) -> int:
         """Run tests until one fails, and return the status of the process."""
         failures = Failures()
         items[0].config.pluginmanager.register(failures)
         limit_memory()
         for item, following in zip(items, [*items[1:], None], strict=True):
             used = time.process_time()
-            limit_processor(used + 1 + 10 * self._selection.seconds[item.nodeid])
+            limit_processor(used + times * (1 + 10 * self._selection.seconds[item.nodeid]))
             item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
             if failures.names:
                 self._note(os.getpid()).write_text(failures.names[0])
                 return CAUGHT
         return SURVIVED
 
-    def _start_cold(self, mutant: Mutant, source: bytes, tests: Sequence[str], seconds: float) -> int:
+    def _start_cold(self, mutant: Mutant, source: bytes, tests: Sequence[str], times: int) -> int:
         """Judge in a fresh interpreter, for the mutant is what happens when its module is imported."""
         child = os.fork()
         if child:
@@ -197,7 +208,7 @@ class Judge:
             job.write_bytes(pickle.dumps(Job(mutant.file, source, tuple(tests), self._note(os.getpid()))))
             _silence()
             limit_memory()
-            limit_processor(30 + 5 * seconds)
+            limit_processor(times * (30 + 5 * sum(self._selection.seconds[each] for each in tests)))
             os.execv(sys.executable, [sys.executable, "-m", "scripts.mutation.cold", str(job)])
         finally:
             _leave(BROKEN)

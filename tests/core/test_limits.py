@@ -133,6 +133,13 @@ def test_a_retention_beyond_the_end_of_time_is_over_at_the_next_sweep():
     assert driver.offset("g") == -1
 
 
+def test_sweeps_keep_their_beat_over_a_jump_in_which_nobody_is_there():
+    """A clock that is moved by weeks passes over thousands of sweeps that can find nothing."""
+    driver = Driver.of(offsets_retention_check_interval_ms=7_000)
+    driver.advance(7 * 1_000 + 3)
+    assert driver.coordinator.next_deadline() == 7 * 1_001
+
+
 def test_an_explicit_expiry_counts_from_its_own_millisecond_on():
     driver = Driver.of()
     driver.commit("on time", {("t", 0): 5}, version=4, retention_ms=600_000)

@@ -143,6 +143,7 @@ def test_expire_puts_a_member_out_and_the_others_share(driver, named_by):
     assert driver.operate(Expire("g", name)) == DONE
     expired = driver.noted(MemberExpired)[-1]
     assert (expired.member, expired.instance, expired.why) == (ids[1], "i2", "an operator ended its session")
+    assert driver.noted(RebalanceStarted)[-1].reason == f"removing member {ids[1]} as an operator wished"
     assert driver.state("g") == "PreparingRebalance"
     assert driver.heartbeat("g", ids[1], 1).error == 25
     assert driver.noted(RebalanceStarted)[-1].waiting_for == (ids[0],)
