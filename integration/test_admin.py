@@ -31,7 +31,7 @@ def listed(admin, group, **filters) -> list[tuple[str, str, str]]:
     ]
 
 
-def test_s7_the_list_and_its_filters(group, admin):
+def test_the_list_and_its_filters(group, admin):
     assert listed(admin, group) == []
     member = group.join("t")
     group.settled(T)
@@ -59,7 +59,7 @@ def test_r4_the_list_while_a_group_waits_for_its_members(group, admin):
     group.settled(T)
 
 
-def test_s7_a_group_in_use_described(group, admin):
+def test_a_group_in_use_described(group, admin):
     first, second = group.join("t", name="näme"), group.join("t", group_instance_id="static-1")
     group.settled(T)
     described = admin.describe_groups([group.id])[group.id]
@@ -85,7 +85,7 @@ def test_s7_a_group_in_use_described(group, admin):
     assert set(described["authorized_operations"]) == {"READ", "DESCRIBE", "DELETE"} | configs
 
 
-def test_s7_an_empty_group_and_an_unknown_one_described(group, admin):
+def test_an_empty_group_and_an_unknown_one_described(group, admin):
     group.join("t")
     group.settled(T)
     group.close()
@@ -98,7 +98,7 @@ def test_s7_an_empty_group_and_an_unknown_one_described(group, admin):
     assert "[Error 69] GroupIdNotFoundError" in gone["error"]  # since version 6 (KIP-1043)
 
 
-def test_s7_offsets_listed_altered_and_deleted(server, new_group, admin):
+def test_offsets_listed_altered_and_deleted(server, new_group, admin):
     one, other = new_group(server), new_group(server)
     assert admin.alter_group_offsets(one.id, {T0: offset(3, "note"), U0: offset(4)}) == {T0: NoError, U0: NoError}
     assert admin.alter_group_offsets(other.id, {T0: offset(5)}) == {T0: NoError}
@@ -119,7 +119,7 @@ def test_s7_offsets_listed_altered_and_deleted(server, new_group, admin):
     assert admin.list_group_offsets(one.id) == {one.id: {U0: offset(4)}}
 
 
-def test_s7_offsets_reset(group, admin):
+def test_offsets_reset(group, admin):
     admin.alter_group_offsets(group.id, {T0: offset(30, "kept"), T1: offset(31)})
     reset = admin.reset_group_offsets(group.id, {T0: OffsetSpec.LATEST, T1: 17, U0: OffsetTimestamp(1_700_000_000_000)})
     # There are no records, so every place there is is 0.
@@ -127,7 +127,7 @@ def test_s7_offsets_reset(group, admin):
     assert admin.list_group_offsets(group.id)[group.id] == {T0: offset(0, "kept"), T1: offset(0), U0: offset(0)}
 
 
-def test_s8_offsets_of_a_group_in_use_cannot_be_altered(group, admin):
+def test_offsets_of_a_group_in_use_cannot_be_altered(group, admin):
     member = group.join("t")
     generation = group.settled(T)
     member.do(lambda consumer: consumer.commit({T0: offset(2)}))
@@ -136,7 +136,7 @@ def test_s8_offsets_of_a_group_in_use_cannot_be_altered(group, admin):
     assert group.settled(T) == generation
 
 
-def test_q3_offsets_of_a_topic_in_use_cannot_be_deleted(group, admin):
+def test_offsets_of_a_topic_in_use_cannot_be_deleted(group, admin):
     admin.alter_group_offsets(group.id, {U0: offset(1)})
     member = group.join("t")
     group.settled(T)
@@ -150,7 +150,7 @@ def test_q3_offsets_of_a_topic_in_use_cannot_be_deleted(group, admin):
         admin.delete_group_offsets(f"{group.id}-unknown", [T0])
 
 
-def test_s7_members_removed(group, admin):
+def test_members_removed(group, admin):
     stays, goes = group.join("t"), group.join("t")
     generation, old_id = group.settled(T), goes.member_id
     unknown = f"{old_id}-unknown"
@@ -164,7 +164,7 @@ def test_s7_members_removed(group, admin):
     assert goes.member_id != old_id
 
 
-def test_s7_groups_deleted(group, admin):
+def test_groups_deleted(group, admin):
     member = group.join("t")
     generation = group.settled(T)
     member.do(lambda consumer: consumer.commit({T0: offset(2)}))

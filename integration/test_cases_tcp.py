@@ -124,7 +124,7 @@ async def test_k5_tools_that_list_and_describe_thousands_of_groups(start_server:
 # --- T: connections that come to nothing ---
 
 
-async def test_t7_connections_that_say_nothing_leave_nothing(start_server: StartServer):
+async def test_connections_that_say_nothing_leave_nothing(start_server: StartServer):
     """As load balancers and health checks make them, all day."""
     server = start_server()
     where = address(server)
@@ -151,7 +151,7 @@ async def test_t7_connections_that_say_nothing_leave_nothing(start_server: Start
 # --- X: a server that was suspended ---
 
 
-async def test_x5_a_suspended_server_comes_back_to_its_members(start_server: StartServer, frozen):
+async def test_a_suspended_server_comes_back_to_its_members(start_server: StartServer, frozen):
     """It stands still for one and a half sessions. Whatever became of the members, one round is enough."""
     server = start_server(settings={"group.initial.rebalance.delay.ms": 200, "group.min.session.timeout.ms": 1000})
     session = 2_000
@@ -219,7 +219,7 @@ async def answers_as_a_group_coordinator(world: World, host: str, port: int) -> 
     return answer.error_code == ErrorCode.MEMBER_ID_REQUIRED
 
 
-async def test_y1_the_coordinator_can_be_connected_to(start_server: StartServer):
+async def test_the_coordinator_can_be_connected_to(start_server: StartServer):
     server = start_server()
     async with told_of(server) as (world, broker):
         assert (broker.host, broker.port) == address(server)
@@ -230,7 +230,7 @@ async def test_y1_the_coordinator_can_be_connected_to(start_server: StartServer)
 
 
 @pytest.mark.skipif(not has_ipv6(), reason="there is no IPv6 here")
-async def test_y3_ipv6_has_no_brackets_on_the_wire(start_server: StartServer):
+async def test_ipv6_has_no_brackets_on_the_wire(start_server: StartServer):
     server = start_server(host="[::1]")
     async with told_of(server) as (world, broker):
         assert (broker.host, broker.port) == ("::1", address(server)[1])

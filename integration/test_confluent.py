@@ -189,7 +189,7 @@ def error_of(future: Any) -> int:
 
 
 @pytest.mark.parametrize("assignor", ["range", "roundrobin"])
-def test_s9_two_members_share_and_one_inherits(join, group, operator, assignor):
+def test_two_members_share_and_one_inherits(join, group, operator, assignor):
     config = {"partition_assignment_strategy": assignor}
     first = join(**config)
     share(operator, group, first)
@@ -201,7 +201,7 @@ def test_s9_two_members_share_and_one_inherits(join, group, operator, assignor):
     share(operator, group, second)
 
 
-def test_s9_cooperative_members_keep_what_stays_theirs(join, group, operator):
+def test_cooperative_members_keep_what_stays_theirs(join, group, operator):
     first = join(**COOPERATIVE)
     share(operator, group, first)
     second = join(**COOPERATIVE)
@@ -212,7 +212,7 @@ def test_s9_cooperative_members_keep_what_stays_theirs(join, group, operator):
     assert first.heard("revoked")[1:] + second.heard("revoked") == [third.assignment]
 
 
-def test_s9_a_static_member_restarts_unnoticed(join, group, operator):
+def test_a_static_member_restarts_unnoticed(join, group, operator):
     x, y = join(group_instance_id="x"), join(group_instance_id="y")
     share(operator, group, x, y)
     owned, heard = x.assignment, list(y.events)
@@ -224,7 +224,7 @@ def test_s9_a_static_member_restarts_unnoticed(join, group, operator):
     assert {member.group_instance_id for member in describe(operator, group).members} == {"x", "y"}
 
 
-def test_s9_the_two_clients_in_one_group(join, group, operator):
+def test_the_two_clients_in_one_group(join, group, operator):
     theirs = join(partition_assignment_strategy="range")
     ours = group.join("t")
     eventually(lambda: theirs.assignment | ours.assignment == T and len(ours.assignment) == 2, lambda: (theirs, ours))
@@ -234,7 +234,7 @@ def test_s9_the_two_clients_in_one_group(join, group, operator):
     group.settled(T)
 
 
-def test_s9_offsets_with_metadata(join, group, operator):
+def test_offsets_with_metadata(join, group, operator):
     member = join()
     share(operator, group, member)
     assert member.committed(TopicPartition("t", 0)) == [(-1001, "")]  # librdkafka's word for none
@@ -293,7 +293,7 @@ def listed(operator, **filters: Any) -> dict[str, tuple[ConsumerGroupState, bool
     return {each.group_id: (each.state, each.is_simple_consumer_group) for each in found.valid}
 
 
-def test_q1_an_operators_round(join, group, operator):
+def test_an_operators_round(join, group, operator):
     member = join()
     share(operator, group, member)
     member.commit(TopicPartition("t", 0, 3))
@@ -331,7 +331,7 @@ def alter(operator, group, offset: int) -> KafkaError | None:
         return error.args[0]
 
 
-def test_s3_confluent_consumers_come_back_after_a_restart(start_server, new_group):
+def test_confluent_consumers_come_back_after_a_restart(start_server, new_group):
     server = start_server()
     group, owners = new_group(server), {}
     operator = AdminClient({"bootstrap.servers": server.bootstrap})

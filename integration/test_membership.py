@@ -53,7 +53,7 @@ def test_a_group_of_two_topics_and_members_that_want_different_ones(group):
     assert second.assignment < all_of(u=3)
 
 
-def test_s6_a_member_is_killed(group, new_process, admin):
+def test_a_member_is_killed(group, new_process, admin):
     survivor = group.join("t")
     victim = new_process(group, "t", client_id="victim", **SHORT_SESSION)
     eventually(lambda: len(victim.assignment) == 2 and len(survivor.assignment) == 2, lambda: (survivor, victim))
@@ -77,7 +77,7 @@ def test_each_member_has_its_own_session_timeout(group, new_process, admin):
     group.settled(T, survivor)
 
 
-def test_x5_a_frozen_member_is_out_and_comes_back(group, new_process, admin):
+def test_a_frozen_member_is_out_and_comes_back(group, new_process, admin):
     survivor = group.join("t")
     sleeper = new_process(group, "t", client_id="sleeper", **SHORT_SESSION)
     eventually(lambda: len(sleeper.assignment) == 2 and len(survivor.assignment) == 2, lambda: (survivor, sleeper))
@@ -96,7 +96,7 @@ def test_x5_a_frozen_member_is_out_and_comes_back(group, new_process, admin):
     )
 
 
-def test_x6_a_member_that_does_not_poll_leaves_by_itself(group, admin):
+def test_a_member_that_does_not_poll_leaves_by_itself(group, admin):
     quick, slow = group.join("t"), group.join("t", max_poll_interval_ms=2_000)
     before = group.settled(T)
     slow.pause()
@@ -108,7 +108,7 @@ def test_x6_a_member_that_does_not_poll_leaves_by_itself(group, admin):
     assert [event.kind for event in slow.heard("lost")] == ["lost"]
 
 
-def test_b3_a_member_that_only_sends_heartbeats_stays(group, admin):
+def test_a_member_that_only_sends_heartbeats_stays(group, admin):
     first = group.join("t", **SHORT_SESSION)
     before, old_id = group.settled(T), first.member_id
     first.pause()
@@ -141,7 +141,7 @@ def test_twenty_members_start_at_once(group):
     assert not group.ledger.conflicts
 
 
-def test_x2_the_first_rebalance_waits_for_those_who_come_at_the_same_time(start_server, new_group):
+def test_the_first_rebalance_waits_for_those_who_come_at_the_same_time(start_server, new_group):
     server = start_server(settings={**QUICK, "group.initial.rebalance.delay.ms": 3000})
     group = new_group(server)
     gate = threading.Event()

@@ -134,7 +134,7 @@ def test_metadata_that_is_too_long_is_refused(group):
     assert committed(member) == offset(1, "x" * 4096)
 
 
-def test_n4_a_commit_to_a_partition_that_is_none_is_refused_alone(group):
+def test_a_commit_to_a_partition_that_is_none_is_refused_alone(group):
     member = group.join("t")
     group.settled(T)
     unknown, told, what = TopicPartition("t", 99), threading.Event(), []
@@ -197,7 +197,7 @@ def test_d2_commits_while_a_rebalance_begins_are_accepted(group, admin):
     assert committed(second) == offset(8)
 
 
-def test_s4_manual_assignment_and_then_a_subscription(server, group, admin):
+def test_manual_assignment_and_then_a_subscription(server, group, admin):
     alone = KafkaConsumer(bootstrap_servers=server.bootstrap, group_id=group.id, **DEFAULTS)
     alone.assign([T0, T1])
     assert not [each for each in admin.list_groups() if each["group_id"] == group.id]

@@ -18,7 +18,7 @@ T, T0 = all_of(t=4), TopicPartition("t", 0)
 
 
 @pytest.mark.parametrize("crash", [False, True], ids=["in order", "by a crash"])
-def test_s3_consumers_come_back_after_restarts(start_server, new_group, crash):
+def test_consumers_come_back_after_restarts(start_server, new_group, crash):
     server = start_server()
     eager, cooperative, static = (new_group(server) for _ in range(3))
     for _ in range(2):
@@ -55,7 +55,7 @@ def test_s2_the_memory_store_forgets_offsets(start_server, new_group):
     assert member.do(lambda consumer: consumer.committed(T0)) == 6
 
 
-def test_y3_ipv6(start_server, new_group):
+def test_ipv6(start_server, new_group):
     server = start_server(host="[::1]")
     group = new_group(server)
     first, second = group.join("t"), group.join("t")
@@ -70,7 +70,7 @@ def test_y3_ipv6(start_server, new_group):
     admin.close()
 
 
-def test_s6_it_stops_while_joins_are_held(start_server, new_group):
+def test_it_stops_while_joins_are_held(start_server, new_group):
     server = start_server(settings={**QUICK, "group.initial.rebalance.delay.ms": 600_000})
     group = new_group(server)
     gate = threading.Event()

@@ -19,7 +19,7 @@ def instances(admin, group) -> dict[str, str]:
     return {member["group_instance_id"]: member["member_id"] for member in members}
 
 
-def test_s3_a_restart_within_the_session_disturbs_nobody(group, admin):
+def test_a_restart_within_the_session_disturbs_nobody(group, admin):
     for position in (0, 1):  # the leader first, then a follower
         names = [f"{position}-left", f"{position}-right"]
         group.members[:] = [group.join("t", name=name, group_instance_id=name) for name in names]
@@ -100,7 +100,7 @@ def test_static_and_dynamic_members_in_one_group(group, admin):
     assert group.settled(T, back) > generation
 
 
-def test_e8_a_restart_that_changes_the_assignor_is_noticed(group, admin):
+def test_a_restart_that_changes_the_assignor_is_noticed(group, admin):
     both = [RangePartitionAssignor, RoundRobinPartitionAssignor]
     x, y = (group.join("t", group_instance_id=name, partition_assignment_strategy=both) for name in "xy")
     generation = group.settled(T)
@@ -112,7 +112,7 @@ def test_e8_a_restart_that_changes_the_assignor_is_noticed(group, admin):
     assert admin.describe_groups([group.id])[group.id]["protocol_data"] == "roundrobin"
 
 
-def test_e8_a_restart_without_an_assignor_that_its_predecessor_had_is_refused(group):
+def test_a_restart_without_an_assignor_that_its_predecessor_had_is_refused(group):
     # The predecessor counts as one who must support it, as in Apache Kafka 4.x.
     x = group.join("t", group_instance_id="x", partition_assignment_strategy=[RangePartitionAssignor])
     both = [RangePartitionAssignor, RoundRobinPartitionAssignor]

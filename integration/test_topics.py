@@ -35,7 +35,7 @@ def create_while_paused(group, *names: str) -> None:
         member.resume(LONG_POLL_MS)
 
 
-def test_w6_topics_that_match_a_pattern_are_found_as_they_come(group):
+def test_topics_that_match_a_pattern_are_found_as_they_come(group):
     first = group.join(pattern="^case-.*", **SELDOM)
     group.settled(all_of(**{"case-a": 2}))
     second = group.join(pattern="^case-.*", **SELDOM)
@@ -49,7 +49,7 @@ def test_w6_topics_that_match_a_pattern_are_found_as_they_come(group):
     assert not group.ledger.conflicts
 
 
-def test_w1_a_topic_that_is_not_there_is_created_by_asking_for_it(group):
+def test_a_topic_that_is_not_there_is_created_by_asking_for_it(group):
     member = group.join("brand-new", poll_ms=LONG_POLL_MS, **SELDOM)
     eventually(lambda: member.assignment, lambda: member)
     member.poll_ms = POLL_MS

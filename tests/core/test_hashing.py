@@ -45,7 +45,7 @@ PLACES = [
 
 
 @pytest.mark.parametrize(("group_id", "value", "partition"), VECTORS)
-def test_b13_partition_mapping_vectors(group_id, value, partition):
+def test_partition_mapping_vectors(group_id, value, partition):
     assert java_string_hash(group_id) == value
     assert partition_for(group_id, 50) == partition
 

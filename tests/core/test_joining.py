@@ -243,7 +243,7 @@ def test_d19_d20_one_step_however_many_join(driver):
     assert [call.response.generation_id for call in (first, second, *made.joins)] == [3, 3, 3]
 
 
-def test_d37_the_leader_gets_the_metadata_of_the_chosen_protocol(driver):
+def test_the_leader_gets_the_metadata_of_the_chosen_protocol(driver):
     first = driver.join("g", "a", 3, protocols=(("x", b"ax"), ("y", b"ay")))
     driver.join("g", "b", 3, protocols=(("y", b"by"), ("z", b"bz")))
     driver.advance(6)

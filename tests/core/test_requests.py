@@ -406,7 +406,7 @@ def names_of(call):
     return sorted(one.group_id for one in call.response.groups)
 
 
-def test_n1_to_n11_listing(driver):
+def test_to_n11_listing(driver):
     assert driver.list().response.groups == []
     stable1(driver, "stable")
     completing1(driver, "completing")

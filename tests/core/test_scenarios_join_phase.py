@@ -233,7 +233,7 @@ def test_d28_d31_an_unused_id_holds_everybody_until_it_expires(driver):
     assert [call.response.generation_id for call in (first, second)] == [2, 2]
 
 
-def test_d29_it_is_used_in_time(driver):
+def test_it_is_used_in_time(driver):
     ghost, first, second = ghost_in_the_way(driver, 8_000)
     third = driver.join("g", "x", member_id=ghost)
     assert [call.error for call in (first, second, third)] == [0, 0, 0]
@@ -332,7 +332,7 @@ def test_d43_a_rejoin_brings_a_new_session_timeout_into_force(driver):
     assert driver.state("g") == "Empty"
 
 
-def test_d45_no_timer_of_a_group_outlives_it(driver):
+def test_no_timer_of_a_group_outlives_it(driver):
     driver.join("g", "a")
     assert driver.delete_groups("g").error == 0
     made = preparing(driver, "h")

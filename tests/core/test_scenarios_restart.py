@@ -10,7 +10,7 @@ from .driver import Driver, durable, protocols_of, settled, through_bytes
 from .situations import A1, A2, completing1, completing2, preparing, stable1, stable2, static2
 
 
-def test_q1_a_stable_group_is_as_it_was(driver):
+def test_a_stable_group_is_as_it_was(driver):
     made = stable2(driver)
     before = driver.describe("g").response
     driver.reload()
@@ -20,13 +20,13 @@ def test_q1_a_stable_group_is_as_it_was(driver):
     assert driver.noted(GroupLoaded)[-1] == GroupLoaded(group="g", state="Stable", generation=2, members=2)
 
 
-def test_q2_and_gives_everybody_its_assignment(driver):
+def test_and_gives_everybody_its_assignment(driver):
     made = stable2(driver)
     driver.reload()
     assert [driver.sync("g", member_id, 2).response.assignment for member_id in made.members] == [A1, A2]
 
 
-def test_q3_offsets_survive_with_all_that_belongs_to_them(driver):
+def test_offsets_survive_with_all_that_belongs_to_them(driver):
     driver.commit("g", {("t", 0): 5, ("t", 1): 2**63 - 1, ("ü", 7): -1}, metadata="größe 😀", epoch=7)
     driver.reload()
     found = {
@@ -41,7 +41,7 @@ def test_q3_offsets_survive_with_all_that_belongs_to_them(driver):
     }
 
 
-def test_q4_a_generation_that_was_not_synced_is_lost(driver):
+def test_a_generation_that_was_not_synced_is_lost(driver):
     made = stable1(driver)
     second = driver.enter("g", "m2")
     driver.join("g", "m1", member_id=made.leader)
@@ -53,7 +53,7 @@ def test_q4_a_generation_that_was_not_synced_is_lost(driver):
     assert driver.heartbeat("g", made.leader, 1).error == 0
 
 
-def test_q4_a_first_generation_that_was_not_synced_leaves_an_empty_group(driver):
+def test_a_first_generation_that_was_not_synced_leaves_an_empty_group(driver):
     made = completing1(driver)
     driver.reload()
     assert driver.state("g") == "Empty"
@@ -61,7 +61,7 @@ def test_q4_a_first_generation_that_was_not_synced_leaves_an_empty_group(driver)
     assert driver.inside("g").generation == 0
 
 
-def test_q5_an_empty_group_keeps_its_type_and_generation(driver):
+def test_an_empty_group_keeps_its_type_and_generation(driver):
     made = stable1(driver)
     driver.leave("g", made.leader)
     driver.reload()
@@ -72,7 +72,7 @@ def test_q5_an_empty_group_keeps_its_type_and_generation(driver):
     assert call.response.generation_id == 3
 
 
-def test_q6_a_simple_group_survives(driver):
+def test_a_simple_group_survives(driver):
     driver.commit("g", {("t", 0): 5})
     driver.reload()
     assert (driver.state("g"), driver.offset("g")) == ("Empty", 5)
@@ -80,7 +80,7 @@ def test_q6_a_simple_group_survives(driver):
     assert listed.protocol_type == ""
 
 
-def test_q7_what_was_deleted_stays_deleted(driver):
+def test_what_was_deleted_stays_deleted(driver):
     driver.commit("gone", {("t", 0): 5})
     driver.commit("kept", {("t", 0): 5, ("u", 0): 6})
     driver.delete_groups("gone")
@@ -90,20 +90,20 @@ def test_q7_what_was_deleted_stays_deleted(driver):
     assert (driver.offset("gone"), driver.offset("kept"), driver.offset("kept", "u")) == (-1, -1, 6)
 
 
-def test_q8_a_group_that_only_handed_out_an_id_is_still_listed(driver):
+def test_a_group_that_only_handed_out_an_id_is_still_listed(driver):
     driver.join("g", "a")
     driver.reload()
     (listed,) = driver.list().response.groups
     assert (listed.group_id, listed.group_state, listed.protocol_type) == ("g", "Empty", "")
 
 
-def test_q9_handed_out_ids_are_lost(driver):
+def test_handed_out_ids_are_lost(driver):
     pending = driver.join("g", "a").response.member_id
     driver.reload()
     assert driver.join("g", "a", member_id=pending).error == 25
 
 
-def test_q10_sessions_begin_anew_in_full(driver):
+def test_sessions_begin_anew_in_full(driver):
     made = stable2(driver)
     driver.advance(8)
     driver.reload()
@@ -113,7 +113,7 @@ def test_q10_sessions_begin_anew_in_full(driver):
     assert driver.state("g") == "Empty"
 
 
-def test_q11_a_follower_with_two_protocols_is_known_by_one_only(driver):
+def test_a_follower_with_two_protocols_is_known_by_one_only(driver):
     two = protocols_of(["range", "roundrobin"])
     made = stable2(driver, protocols=two)
     assert driver.join("g", "m2", member_id=made.members[1], protocols=two).error == 0
@@ -122,7 +122,7 @@ def test_q11_a_follower_with_two_protocols_is_known_by_one_only(driver):
     assert driver.state("g") == "PreparingRebalance"
 
 
-def test_q11_only_the_chosen_protocol_counts_until_members_rejoin(driver):
+def test_only_the_chosen_protocol_counts_until_members_rejoin(driver):
     made = stable2(driver, protocols=protocols_of(["range", "roundrobin"]))
     driver.reload()
     assert driver.join("g", "m3", protocols=protocols_of(["roundrobin"])).error == 23
@@ -130,7 +130,7 @@ def test_q11_only_the_chosen_protocol_counts_until_members_rejoin(driver):
     assert len(made.members) == 2
 
 
-def test_q12_a_follower_with_one_protocol_is_answered_at_once(driver):
+def test_a_follower_with_one_protocol_is_answered_at_once(driver):
     made = stable2(driver)
     driver.reload()
     again = driver.join("g", "m2", member_id=made.members[1])
@@ -138,7 +138,7 @@ def test_q12_a_follower_with_one_protocol_is_answered_at_once(driver):
     assert driver.state("g") == "Stable"
 
 
-def test_q14_whoever_waits_when_the_partition_goes_is_told_so(driver):
+def test_whoever_waits_when_the_partition_goes_is_told_so(driver):
     joining = preparing(driver, "j").joins[0]
     syncing = driver.sync("s", completing2(driver, "s").members[1], 2)
     driver.unload()
@@ -148,7 +148,7 @@ def test_q14_whoever_waits_when_the_partition_goes_is_told_so(driver):
     driver.coordinator.check()
 
 
-def test_q17_a_record_of_another_kind_is_passed_over():
+def test_a_record_of_another_kind_is_passed_over():
     """Key version 3 belongs to a group of the newer protocol (KIP-848)."""
     assert decode_key(b"\x00\x03\x00\x01g") is None
     assert decode_key(encode_key(stable_records()[0].key)) == stable_records()[0].key
@@ -160,7 +160,7 @@ def stable_records():
     return driver.records
 
 
-def test_q18_the_last_record_of_each_key_is_enough(driver):
+def test_the_last_record_of_each_key_is_enough(driver):
     """Compaction keeps no more, and a store that is a map gives them in any order."""
     made = stable2(driver)
     for offset in range(5):
@@ -200,7 +200,7 @@ def test_f23_a_restarted_static_member_survives_under_its_new_id(driver):
     assert driver.heartbeat("g", made.members[1], 1, instance="i2").error == 82
 
 
-def test_g33_an_assignment_that_was_not_stored_never_was(driver):
+def test_an_assignment_that_was_not_stored_never_was(driver):
     """A write that fails is not undone: the shard loads anew, and the members are where the last record left them."""
     made = completing2(driver)
     m1, m2 = made.members

@@ -148,7 +148,7 @@ def test_r8_not_for_a_topic_that_is_subscribed(driver):
     assert (driver.offset("g", "t"), driver.offset("g", "u")) == (1, -1)
 
 
-def test_j30_a_retention_of_1_ms_is_the_old_versions_alone(driver):
+def test_a_retention_of_1_ms_is_the_old_versions_alone(driver):
     driver.commit("old", {("t", 0): 1}, version=2, retention_ms=1)
     driver.commit("new", {("t", 0): 1}, version=5)
     driver.advance(MINUTE)

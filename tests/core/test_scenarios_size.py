@@ -77,7 +77,7 @@ def test_e6_static_members_are_limited_the_same_way(driver):
     assert driver.state("g") == "Stable"
 
 
-def test_e7_a_group_that_is_too_large_after_a_restart_shrinks():
+def test_a_group_that_is_too_large_after_a_restart_shrinks():
     driver = Driver()
     made = stable2(driver)
     m1, m2 = made.members
@@ -90,7 +90,7 @@ def test_e7_a_group_that_is_too_large_after_a_restart_shrinks():
     assert (kept.error, kept.response.generation_id, kept.response.leader) == (0, 3, m2)
 
 
-def test_e7_a_group_that_fits_is_left_alone():
+def test_a_group_that_fits_is_left_alone():
     driver = Driver()
     stable2(driver)
     driver.reload(group_max_size=2)

@@ -1,4 +1,4 @@
-"""Frames, headers and order on one connection: scenarios A9 to A29."""
+"""Frames, headers and order on one connection."""
 
 import struct
 
@@ -42,60 +42,60 @@ async def assert_unreadable(server, client):
 
 
 @pytest.mark.parametrize("key", [999, -1, 7, 68, 71])
-async def test_a9_a10_an_unknown_api_key_closes_the_connection(autojump_clock, server, key):
+async def test_an_unknown_api_key_closes_the_connection(autojump_clock, server, key):
     client = server.connect()
     await client.send_frame(header(key, 0))
     await assert_unreadable(server, client)
 
 
 @pytest.mark.parametrize(("key", "version"), [(11, 10), (11, -1), (0, -1), (0, 3), (1, 3), (1, 19), (8, 1), (9, 0)])
-async def test_a11_a12_a_version_that_is_not_served_closes_the_connection(autojump_clock, server, key, version):
+async def test_a_version_that_is_not_served_closes_the_connection(autojump_clock, server, key, version):
     client = server.connect()
     await client.send_frame(header(key, version))
     await assert_unreadable(server, client)
 
 
 @pytest.mark.parametrize("length", range(10))
-async def test_a13_a_truncated_header_closes_the_connection(autojump_clock, server, length):
+async def test_a_truncated_header_closes_the_connection(autojump_clock, server, length):
     client = server.connect()
     await client.send_frame(header(12, 0)[:length])
     await assert_unreadable(server, client)
 
 
 @pytest.mark.parametrize("version", [0, 4, 5, 6, 9])
-async def test_a14_a_missing_body_closes_the_connection(autojump_clock, server, version):
+async def test_a_missing_body_closes_the_connection(autojump_clock, server, version):
     client = server.connect()
     await client.send_frame(header(11, version))
     await assert_unreadable(server, client)
 
 
 @pytest.mark.parametrize("size", [-1, -(2**31), 104_857_601, 2**31 - 1])
-async def test_a15_a16_a_size_out_of_range_closes_the_connection_at_once(autojump_clock, server, size):
+async def test_a_size_out_of_range_closes_the_connection_at_once(autojump_clock, server, size):
     client = server.connect()
     await client.send_raw(struct.pack(">i", size))
     await assert_unreadable(server, client)
 
 
-async def test_a17_an_empty_frame_closes_the_connection(autojump_clock, server):
+async def test_an_empty_frame_closes_the_connection(autojump_clock, server):
     client = server.connect()
     await client.send_raw(bytes(4))
     await assert_unreadable(server, client)
 
 
-async def test_a18_a_null_group_id_closes_the_connection(autojump_clock, server):
+async def test_a_null_group_id_closes_the_connection(autojump_clock, server):
     client = server.connect()
     await client.send_frame(header(11, 5) + b"\xff\xff" + bytes(64))
     await assert_unreadable(server, client)
 
 
-async def test_a19_a_huge_count_with_nothing_behind_it_closes_the_connection(autojump_clock, server):
+async def test_a_huge_count_with_nothing_behind_it_closes_the_connection(autojump_clock, server):
     client = server.connect()
     await client.send_frame(header(15, 0) + struct.pack(">i", 2**31 - 1) + b"\0\1a")
     await assert_unreadable(server, client)
 
 
 @pytest.mark.parametrize("version", [0, 4])
-async def test_a20_bytes_after_the_body_are_ignored(autojump_clock, server, version):
+async def test_bytes_after_the_body_are_ignored(autojump_clock, server, version):
     client = server.connect()
     frame = request_frame(5, "c", HeartbeatRequest(group_id="g", generation_id=1, member_id="m"), version)
     await client.send_frame(frame[4:] + b"left over")
@@ -105,14 +105,14 @@ async def test_a20_bytes_after_the_body_are_ignored(autojump_clock, server, vers
 
 
 @pytest.mark.parametrize("correlation_id", [-1, 0, 2**31 - 1, -(2**31)])
-async def test_a21_correlation_ids_come_back_as_they_are(autojump_clock, server, correlation_id):
+async def test_correlation_ids_come_back_as_they_are(autojump_clock, server, correlation_id):
     client = server.connect()
     for _ in range(2):
         await client.send(find("g"), 3, correlation_id=correlation_id)
         assert (await client.receive()).error_code == 0
 
 
-async def test_a22_a_null_client_id_counts_as_empty(autojump_clock, server):
+async def test_a_null_client_id_counts_as_empty(autojump_clock, server):
     client = server.connect()
     answer = await client.call(join("g"), 5, client_id=None)
     assert answer.error_code == 79
@@ -127,7 +127,7 @@ async def test_a_client_may_change_its_name_between_requests(autojump_clock, ser
         assert answer.member_id[:-37] == name
 
 
-async def test_a23_pipelined_requests_are_answered_in_their_order(autojump_clock, server):
+async def test_pipelined_requests_are_answered_in_their_order(autojump_clock, server):
     client = server.connect()
     await client.send_raw(
         request_frame(1, "c", MetadataRequest(topics=[]), 1) + request_frame(2, "c", ApiVersionsRequest(), 0)
@@ -139,7 +139,7 @@ async def test_a23_pipelined_requests_are_answered_in_their_order(autojump_clock
     assert versions.api_keys
 
 
-async def test_a24_what_is_sent_behind_a_parked_join_waits_as_well(autojump_clock, server):
+async def test_what_is_sent_behind_a_parked_join_waits_as_well(autojump_clock, server):
     client = server.connect()
     member = (await client.call(join("g"), 5)).member_id
     await client.send(join("g", member), 5)
@@ -150,7 +150,7 @@ async def test_a24_what_is_sent_behind_a_parked_join_waits_as_well(autojump_cloc
     assert (await client.receive()).error_code == 0
 
 
-async def test_a25_a_parked_join_holds_its_own_connection_only(autojump_clock, server):
+async def test_a_parked_join_holds_its_own_connection_only(autojump_clock, server):
     parked, other = server.connect(), server.connect()
     member = (await parked.call(join("g"), 5)).member_id
     await parked.send(join("g", member), 5)
@@ -161,7 +161,7 @@ async def test_a25_a_parked_join_holds_its_own_connection_only(autojump_clock, s
     assert await parked.is_silent()
 
 
-async def test_a26_unknown_tags_in_header_and_body_are_skipped(autojump_clock, server):
+async def test_unknown_tags_in_header_and_body_are_skipped(autojump_clock, server):
     client = server.connect()
     tags = b"\x02\x63\x03abc\x64\x00"
     body = b"\x02g" + struct.pack(">i", 1) + b"\x02m" + b"\x00" + tags
@@ -170,13 +170,13 @@ async def test_a26_unknown_tags_in_header_and_body_are_skipped(autojump_clock, s
     assert (number, message.error_code) == (9, 25)
 
 
-async def test_a27_a_varint_that_does_not_end_closes_the_connection(autojump_clock, server):
+async def test_a_varint_that_does_not_end_closes_the_connection(autojump_clock, server):
     client = server.connect()
     await client.send_frame(header(12, 4) + b"\0" + b"\xff" * 6 + bytes(32))
     await assert_unreadable(server, client)
 
 
-async def test_a28_a_request_may_come_byte_by_byte(autojump_clock, server):
+async def test_a_request_may_come_byte_by_byte(autojump_clock, server):
     client = server.connect()
     for byte in request_frame(1, "c", find("g"), 3):
         await client.send_raw(bytes([byte]))
@@ -185,7 +185,7 @@ async def test_a28_a_request_may_come_byte_by_byte(autojump_clock, server):
     assert message.error_code == 0
 
 
-async def test_a29_a_client_that_goes_while_its_join_is_parked_disturbs_nobody(autojump_clock, server):
+async def test_a_client_that_goes_while_its_join_is_parked_disturbs_nobody(autojump_clock, server):
     staying, going = server.connect(), server.connect()
     first = (await staying.call(join("g"), 5)).member_id
     second = (await going.call(join("g"), 5)).member_id

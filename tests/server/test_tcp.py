@@ -76,7 +76,7 @@ async def test_an_ipv6_client_is_shown_as_java_shows_it(nursery):
     assert described.groups[0].members[0].client_host == "/0:0:0:0:0:0:0:1"
 
 
-async def test_a29_a_client_that_closes_its_half_still_gets_its_answer(nursery):
+async def test_a_client_that_closes_its_half_still_gets_its_answer(nursery):
     server = await start(nursery, on_loopback(**FAST))
     client = await server.dial()
     member = (await client.call(join("g"), 5)).member_id
@@ -87,7 +87,7 @@ async def test_a29_a_client_that_closes_its_half_still_gets_its_answer(nursery):
     assert await client.is_closed()
 
 
-async def test_a29_a_client_that_resets_its_connection_disturbs_nobody(nursery):
+async def test_a_client_that_resets_its_connection_disturbs_nobody(nursery):
     server = await start(nursery, on_loopback(**FAST))
     gone, staying = await server.dial(), await server.dial()
     member = (await gone.call(join("g"), 5)).member_id
