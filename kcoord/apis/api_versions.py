@@ -1,14 +1,15 @@
 """ApiVersions (key 18): which APIs, and which of their versions, are served.
 
 v1 throttle time; v3 flexible, and the client says what it is (KIP-511), and features are told (KIP-584); v4 features
-whose minimum is 0 may be listed. There are no features here, so none is listed in any version, unless the server is
-like a release: then its metadata.version is.
+whose minimum is 0 may be listed; v5 the client says which broker it means (KIP-1242). There are no features here, so
+none is listed in any version, unless the server is like a release: then its metadata.version is.
 """
 
 import re
 from collections.abc import Iterable
 
 from kcoord.apis.api import Api, Call
+from kcoord.nodes import NOBODY
 from kcoord.releases.release import RELEASES
 from wire.errors import ErrorCode
 from wire.messages import (
@@ -25,8 +26,20 @@ _SOFTWARE = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9.-]*[A-Za-z0-9])?")
 
 
 def is_fine(request: ApiVersionsRequest) -> bool:
-    """Whether the client's software has a name and a version (Apache Kafka `ApiVersionsRequest.isValid`)."""
+    """Whether the client, from v3 on, says properly what it is and whom it means.
+
+    Its software has a name and a version, and it names a cluster and a broker of it or neither (Apache Kafka
+    `ApiVersionsRequest.isValid`).
+    """
+    if (request.cluster_id is None) != (request.node_id == NOBODY):
+        return False
     return all(_SOFTWARE.fullmatch(text) for text in (request.client_software_name, request.client_software_version))
+
+
+def is_misrouted(call: Call, request: ApiVersionsRequest) -> bool:
+    """Whether the client means another broker than the one that it reached (Apache Kafka `KafkaApis`, KIP-1242)."""
+    meant = request.cluster_id, request.node_id
+    return request.cluster_id is not None and meant != (call.broker.cluster_id, call.node.id)
 
 
 def listed(apis: Iterable[Api]) -> list[ApiVersion]:
@@ -51,9 +64,11 @@ async def unsupported(call: Call, _request: object) -> ApiVersionsResponse:
 
 
 async def api_versions(call: Call, request: ApiVersionsRequest) -> ApiVersionsResponse:
-    """Answer with the table of all APIs."""
+    """Answer with the table of all APIs, unless the client is wrong here."""
     if call.context.version >= SOFTWARE_SINCE and not is_fine(request):
         return ApiVersionsResponse(error_code=ErrorCode.INVALID_REQUEST)
+    if is_misrouted(call, request):
+        return ApiVersionsResponse(error_code=ErrorCode.REBOOTSTRAP_REQUIRED)
     from kcoord.apis.served import served
 
     config = call.broker.config
@@ -69,4 +84,4 @@ async def api_versions(call: Call, request: ApiVersionsRequest) -> ApiVersionsRe
     return answer
 
 
-API = Api(request=ApiVersionsRequest, versions="0-4", handle=api_versions)
+API = Api(request=ApiVersionsRequest, versions="0-5", handle=api_versions)

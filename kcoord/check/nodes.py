@@ -1,4 +1,4 @@
-"""The broker's id, which is also its name where it is told of as a resource with settings, and those settings."""
+"""The ids of the broker and its cluster; the broker's is also its name as a resource with settings, and those."""
 
 from typing import Any
 
@@ -18,6 +18,13 @@ async def node_id(client: Client) -> int:
     (broker,) = answer.brokers
     found: int = broker.node_id
     return found
+
+
+async def place_of(client: Client) -> tuple[str, int]:
+    """Return the id of the cluster, and that of the broker, which is alone in it."""
+    answer = await client.call(MetadataRequest(topics=[]), client.newest(MetadataRequest, 12))
+    (broker,) = answer.brokers
+    return answer.cluster_id, broker.node_id
 
 
 async def settings_of(client: Client, *keys: str) -> dict[str, Any]:

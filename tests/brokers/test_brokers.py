@@ -12,6 +12,7 @@ from tests.server.client import find, heartbeat, join, sync
 from tests.server.conftest import on_loopback, start
 from wire.errors import ErrorCode
 from wire.messages import (
+    ApiVersionsRequest,
     CreatableReplicaAssignment,
     CreatableTopic,
     CreatePartitionsAssignment,
@@ -85,6 +86,22 @@ async def test_all_brokers_are_told_of_and_each_leads_a_part(autojump_clock, clu
     assert [each.broker_id for each in described.brokers] == [1, 2, 3]
     listed = await cluster.connect(2).call(ListConfigResourcesRequest(resource_types=[4]), 1)
     assert [each.resource_name for each in listed.config_resources] == ["1", "2", "3"]
+
+
+async def test_who_means_another_broker_than_it_reached_has_to_bootstrap_anew(autojump_clock, cluster):
+    cluster_id = (await metadata(cluster, 1)).cluster_id
+    for reached in (1, 2, 3):
+        client = cluster.connect(reached)
+        for meant in (1, 2, 3, 4):
+            answer = await client.call(
+                ApiVersionsRequest(
+                    client_software_name="x", client_software_version="1", cluster_id=cluster_id, node_id=meant
+                ),
+                5,
+            )
+            wanted = ErrorCode.NONE if meant == reached else ErrorCode.REBOOTSTRAP_REQUIRED
+            assert answer.error_code == wanted
+            assert bool(answer.api_keys) is (meant == reached)
 
 
 async def test_groups_are_coordinated_by_the_leader_of_their_partition(autojump_clock, cluster):

@@ -296,6 +296,21 @@ async def test_several_members_keep_their_order(kcoord, another, nursery):
     assert count.answers == count.requests
 
 
+async def test_who_means_a_broker_means_the_one_of_now(kcoord, another, nursery):
+    async def ask(address):
+        client = await dial(address)
+        cluster = await client.call(m.MetadataRequest(topics=[]), 12)
+        place = {"cluster_id": cluster.cluster_id, "node_id": cluster.brokers[0].node_id}
+        software = {"client_software_name": "x", "client_software_version": "1"}
+        answer = await client.call(m.ApiVersionsRequest(**software, **place), 5)
+        assert answer.error_code == ErrorCode.NONE
+        await client.aclose()
+
+    recorder = await record(nursery, kcoord, ask)
+    assert kcoord.broker.cluster_id != another.broker.cluster_id
+    assert (await replay(recorder.events, another.running.addresses[0]))[1] == []
+
+
 async def test_what_differs_is_told_field_by_field(kcoord, another, nursery):
     async def ask(address):
         client = await dial(address)

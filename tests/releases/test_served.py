@@ -34,7 +34,8 @@ def asked(version):
         ("3.2", 3, 9, None),
         ("3.3", 3, 9, (1, 7)),
         ("3.9", 4, 9, (1, 21)),
-        ("4.4", 4, 9, (7, 33)),
+        ("4.3", 4, 9, (7, 30)),
+        ("4.4", 5, 9, (7, 33)),
     ],
 )
 async def test_api_versions(autojump_clock, like, release, newest, join, feature):
@@ -53,7 +54,9 @@ async def test_api_versions(autojump_clock, like, release, newest, join, feature
             assert in_force == [("metadata.version", feature[1], feature[1])]
 
 
-@pytest.mark.parametrize(("release", "told"), [("2.3", []), ("2.4", [(18, 0, 3)]), (None, [(18, 0, 4)])])
+@pytest.mark.parametrize(
+    ("release", "told"), [("2.3", []), ("2.4", [(18, 0, 3)]), ("4.3", [(18, 0, 4)]), (None, [(18, 0, 5)])]
+)
 async def test_an_api_versions_that_is_too_new(autojump_clock, like, release, told):
     client = (await like(release)).connect()
     frame = request_frame(7, "c", asked(4), 4)

@@ -4,6 +4,7 @@ import pytest
 
 from kcoord.apis import APIS
 from tests.server.client import find
+from tests.server.conftest import start, without_sockets
 from wire.header import read_response, request_frame
 from wire.messages import REQUESTS, ApiVersionsRequest, ApiVersionsResponse, ProduceRequest
 
@@ -21,7 +22,7 @@ TABLE = {
     14: (0, 5),
     15: (0, 6),
     16: (0, 5),
-    18: (0, 4),
+    18: (0, 5),
     19: (2, 7),
     20: (1, 6),
     21: (0, 2),
@@ -42,10 +43,13 @@ SERVED = TABLE | {0: (3, 13)}
 """Produce is offered in versions that are not served, as librdkafka wants to see them (KAFKA-18659)."""
 
 
-def request(version, name="x", number="1"):
+NEWEST = TABLE[18][1]
+
+
+def request(version, name="x", number="1", **place):
     if version < 3:
         return ApiVersionsRequest()
-    return ApiVersionsRequest(client_software_name=name, client_software_version=number)
+    return ApiVersionsRequest(client_software_name=name, client_software_version=number, **place)
 
 
 def ranges(response):
@@ -56,7 +60,7 @@ def test_the_table_lists_each_key_once_and_in_order():
     assert [api.key for api in APIS] == list(TABLE)
 
 
-@pytest.mark.parametrize("version", range(5))
+@pytest.mark.parametrize("version", range(NEWEST + 1))
 async def test_the_answer_is_the_table(autojump_clock, server, version):
     answer = await server.connect().call(request(version), version)
     assert (answer.error_code, answer.throttle_time_ms) == (0, 0)
@@ -81,7 +85,7 @@ async def test_the_header_stays_old_when_the_body_is_flexible(autojump_clock, se
     ("name", "number"),
     [("", "1"), ("x", ""), ("a b", "1"), ("-x", "1"), ("x-", "1"), ("x", ".1"), ("ü", "1"), ("x\n", "1")],
 )
-@pytest.mark.parametrize("version", [3, 4])
+@pytest.mark.parametrize("version", [3, 4, 5])
 async def test_software_without_a_proper_name_is_refused(autojump_clock, server, name, number, version):
     client = server.connect()
     answer = await client.call(request(version, name, number), version)
@@ -94,16 +98,16 @@ async def test_proper_names_are_fine(autojump_clock, server, name, number):
     assert (await server.connect().call(request(3, name, number), 3)).error_code == 0
 
 
-@pytest.mark.parametrize("version", [5, 32767, -1, -32768])
+@pytest.mark.parametrize("version", [NEWEST + 1, 32767, -1, -32768])
 async def test_an_unsupported_version_is_answered_so_that_every_client_can_read_it(autojump_clock, server, version):
     client = server.connect()
-    frame = bytearray(request_frame(7, "c", request(3 if version > 4 else 0), 3 if version > 4 else 0))
+    frame = bytearray(request_frame(7, "c", request(3 if version > 0 else 0), 3 if version > 0 else 0))
     frame[6:8] = version.to_bytes(2, "big", signed=True)
     for _ in range(2):
         await client.send_raw(bytes(frame))
         raw = await client.receive_frame()
-        assert raw == bytes.fromhex("00000007 0023 00000001 0012 0000 0004")
-    for supported in range(5):
+        assert raw == bytes.fromhex("00000007 0023 00000001 0012 0000 0005")
+    for supported in range(NEWEST + 1):
         assert (await client.call(request(supported), supported)).error_code == 0
 
 
@@ -114,11 +118,52 @@ async def test_the_body_of_an_unsupported_version_is_not_read(autojump_clock, se
     assert (number, answer.error_code) == (1, 35)
 
 
-@pytest.mark.parametrize("version", [3, 4])
+@pytest.mark.parametrize("version", [3, 4, 5])
 async def test_no_feature_is_listed(autojump_clock, server, version):
     answer = await server.connect().call(request(version), version)
     assert answer.supported_features == []
     assert answer.finalized_features_epoch == -1
+
+
+@pytest.mark.parametrize(
+    ("cluster_id", "node_id", "error"),
+    [
+        ("here", 1, 0),
+        (None, -1, 0),
+        ("here", 2, 129),
+        ("here", 0, 129),
+        ("here", -2, 129),
+        ("HERE", 1, 129),
+        ("her", 1, 129),
+        ("", 1, 129),
+        ("there", 2, 129),
+        ("here", -1, 42),
+        ("there", -1, 42),
+        ("", -1, 42),
+        (None, 1, 42),
+        (None, 2, 42),
+        (None, 0, 42),
+    ],
+)
+async def test_whoever_means_another_broker_has_to_bootstrap_anew(autojump_clock, nursery, cluster_id, node_id, error):
+    """KIP-1242; what is there but half is no question."""
+    server = await start(nursery, without_sockets(cluster_id="here"))
+    client = server.connect()
+    answer = await client.call(request(5, cluster_id=cluster_id, node_id=node_id), 5)
+    assert (answer.error_code, answer.throttle_time_ms) == (error, 0)
+    assert ranges(answer) == ({} if error else TABLE)
+    assert (await client.call(request(0), 0)).error_code == 0
+
+
+async def test_what_a_client_is_comes_before_whom_it_means(autojump_clock, server):
+    answer = await server.connect().call(request(5, "not/fine", cluster_id="there", node_id=2), 5)
+    assert answer == ApiVersionsResponse(error_code=42)
+
+
+@pytest.mark.parametrize("version", [3, 4])
+async def test_older_versions_have_nobody_in_them(autojump_clock, server, version):
+    answer = await server.connect().call(request(version, cluster_id="there", node_id=2), version)
+    assert ranges(answer) == TABLE
 
 
 @pytest.mark.parametrize("key", SERVED)

@@ -17,8 +17,8 @@ def software(server):
     return [(note.client_software_name, note.client_software_version) for note in server.seen(ApiVersionUsed)]
 
 
-def i_am(name, version):
-    return ApiVersionsRequest(client_software_name=name, client_software_version=version)
+def i_am(name, version, **place):
+    return ApiVersionsRequest(client_software_name=name, client_software_version=version, **place)
 
 
 async def test_each_version_is_told_once(autojump_clock, server):
@@ -54,7 +54,7 @@ async def test_names_too_long_to_be_kept_are_told_once_as_well(autojump_clock, s
 
 async def test_what_is_not_served_is_not_used(autojump_clock, server):
     client = server.connect()
-    await client.send_frame(header(18, 5) + b"\0")
+    await client.send_frame(header(18, 6) + b"\0")
     await client.receive_frame()
     await client.send_frame(header(11, 10))
     assert await client.is_closed()
@@ -78,6 +78,16 @@ async def test_software_whose_name_is_refused_has_none(autojump_clock, server):
     assert (await client.call(i_am("not/fine", "1"), 3)).error_code == 42
     await client.call(find("g"), 3)
     assert software(server) == [(None, None)] * 2
+
+
+async def test_software_that_means_another_broker_is_known_unless_it_says_but_half(autojump_clock, server):
+    client = server.connect()
+    assert (await client.call(i_am("halves", "1", node_id=7), 5)).error_code == 42
+    await client.call(find("g"), 3)
+    assert software(server) == [(None, None)] * 2
+    other = server.connect()
+    assert (await other.call(i_am("lost", "1", cluster_id="there", node_id=7), 5)).error_code == 129
+    assert software(server)[-1] == ("lost", "1")
 
 
 async def test_an_unreadable_introduction_closes_the_connection(autojump_clock, server):

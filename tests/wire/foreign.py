@@ -1,20 +1,44 @@
 """kafka-python as a judge: its message objects made of ours, ours of its, and Kafka's definition files in its wheel.
 
+Where Apache Kafka has versions by now that its wheel does not, the files, and the objects made from them, are given
+these; what such messages look like in bytes, as Apache Kafka itself writes them, is in test_vectors.
+
 What differs is only how values are held: it has no id where we have the zero UUID, bit sets for authorized operations,
 and no value at all for a tagged struct that did not come.
 """
 
+import functools
 import json
 import warnings
 from importlib.resources import files
 from typing import Any
 
-from wire.schema import NO_UUID, Array, Message, Primitive, Struct
+from wire.schema import NO_UUID, Array, Message, Primitive, Struct, Versions
 
 with warnings.catch_warnings():  # it loads its definitions by a function that Python has deprecated
     warnings.simplefilter("ignore", DeprecationWarning)
     from kafka.protocol import admin, consumer, metadata, producer, sasl
     from kafka.protocol.schemas.fields.codecs import BitField
+
+NEWER: dict[str, tuple[str, str, list[dict[str, Any]]]] = {
+    "ApiVersionsRequest": (
+        "0-5",
+        "",
+        [
+            {
+                "name": "ClusterId",
+                "type": "string",
+                "versions": "5+",
+                "nullableVersions": "5+",
+                "default": "null",
+                "ignorable": True,
+            },
+            {"name": "NodeId", "type": "int32", "versions": "5+", "default": "-1", "ignorable": True},
+        ],
+    ),
+    "ApiVersionsResponse": ("0-5", "", []),
+}
+"""What Kafka 4.4 added to messages: their versions, and fields at their end, or at that of the structs in a field."""
 
 _RENAMED = {
     "topic_authorized_operations": "authorized_operations",
@@ -26,14 +50,32 @@ _BIT_FIELDS = {"authorized_operations", *_RENAMED}
 def definition(name: str) -> Any:
     """One of Apache Kafka's message definition files: JSON with comments."""
     text = files("kafka.protocol.schemas.resources").joinpath(f"{name}.json").read_text()
-    return json.loads("\n".join(line for line in text.splitlines() if not line.lstrip().startswith("//")))
+    return with_newer(json.loads("\n".join(line for line in text.splitlines() if not line.lstrip().startswith("//"))))
 
 
+def with_newer(found: Any) -> Any:
+    if found["name"] in NEWER:
+        versions, within, fields = NEWER[found["name"]]
+        assert Versions.parse(found["validVersions"]).highest < Versions.parse(versions).highest, "it has them by now"
+        found["validVersions"] = versions
+        holder = next((row for row in found["fields"] if row["name"] == within), found)
+        holder["fields"] += fields
+    return found
+
+
+@functools.cache
 def foreign_class(cls: type[Message]) -> Any:
-    for module in (consumer, producer, metadata, admin, sasl):
-        if hasattr(module, cls.__name__):
-            return getattr(module, cls.__name__)
-    raise LookupError(cls.__name__)
+    name = cls.__name__
+    theirs = next(
+        getattr(module, name) for module in (consumer, producer, metadata, admin, sasl) if hasattr(module, name)
+    )
+    if name not in NEWER:
+        return theirs
+    # What is made has the chance to change the file that its name stands for.
+    patch = classmethod(lambda _cls, found: with_newer(found))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return type(theirs)(name, (theirs,), {"json_patch": patch, "__slots__": ()})
 
 
 def _their_name(name: str, cls: Any) -> str:

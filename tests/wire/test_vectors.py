@@ -95,6 +95,18 @@ REQUESTS = {
         m.ApiVersionsRequest(client_software_name="x", client_software_version="1"),
         "00000011 0012 0003 00000001 0001 63 00 0278 0231 00",
     ),
+    "api_versions_v5_of_nobody": (
+        1,
+        5,
+        m.ApiVersionsRequest(client_software_name="x", client_software_version="1"),
+        "00000016 0012 0005 00000001 0001 63 00 0278 0231 00 ffffffff 00",
+    ),
+    "api_versions_v5": (
+        1,
+        5,
+        m.ApiVersionsRequest(client_software_name="x", client_software_version="1", cluster_id="clu", node_id=7),
+        "00000019 0012 0005 00000001 0001 63 00 0278 0231 04636c75 00000007 00",
+    ),
     "join_group_v5": (
         2,
         5,
@@ -126,8 +138,14 @@ RESPONSES = {
     "api_versions_v0_fallback": (
         1,
         0,
-        m.ApiVersionsResponse(error_code=35, api_keys=[m.ApiVersion(api_key=18, min_version=0, max_version=4)]),
-        "00000010 00000001 0023 00000001 0012 0000 0004",
+        m.ApiVersionsResponse(error_code=35, api_keys=[m.ApiVersion(api_key=18, min_version=0, max_version=5)]),
+        "00000010 00000001 0023 00000001 0012 0000 0005",
+    ),
+    "api_versions_v5_rebootstrap_required": (
+        7,
+        5,
+        m.ApiVersionsResponse(error_code=129),
+        "0000000c 00000007 0081 01 00000000 00",
     ),
     "join_group_v4_member_id_required": (
         2,

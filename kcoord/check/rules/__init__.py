@@ -7,6 +7,7 @@ from kcoord.check.rule import Rule, registered
 
 SUBJECTS: Final = (
     "connections",
+    "misrouted",
     "finding_coordinators",
     "tagged_fields",
     "joining",

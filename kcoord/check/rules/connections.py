@@ -154,14 +154,14 @@ async def connections_6(world: World) -> None:
     api="ApiVersions",
     says="Every version of ApiVersions tells the same, and what consumers need is among it.",
     source=TOLD,
-    versions="0-4",
+    versions="0-5",
 )
 async def connections_7(world: World) -> None:
     client = await world.client()
     table = await api_versions_of(client)
     assert table.keys() >= OF_GROUPS
     assert all(0 <= low <= high for low, high in table.values())
-    for version in world.offered(ApiVersionsRequest, range(1, 5)):
+    for version in world.offered(ApiVersionsRequest, range(1, 6)):
         assert await api_versions_of(client, version) == table
 
 
@@ -188,12 +188,14 @@ async def connections_8(world: World, version: int) -> None:
     api="ApiVersions",
     says="Tagged fields that nobody knows change nothing of an ApiVersions.",
     source=f"KIP-482; {TOLD}",
-    versions="3-4",
-    each={"version": (3, 4)},
+    versions="3-5",
+    each={"version": (3, 4, 5)},
 )
 async def connections_9(world: World, version: int) -> None:
     client = await world.client()
-    answer = await ask_with_tags(client, ApiVersionsRequest, version, compact("case-client"), compact("1.0"))
+    software = compact("case-client") + compact("1.0")
+    nobody = compact(None) + struct.pack(">i", -1) if version >= 5 else b""
+    answer = await ask_with_tags(client, ApiVersionsRequest, version, software, nobody)
     assert isinstance(answer, ApiVersionsResponse)
     assert answer.error_code == ErrorCode.NONE
     table = {one.api_key: (one.min_version, one.max_version) for one in answer.api_keys}

@@ -4,7 +4,7 @@ from typing import Final
 from uuid import UUID
 
 from kcoord.check.frames import ask_in_full
-from kcoord.check.nodes import node_id
+from kcoord.check.nodes import node_id, place_of
 from kcoord.check.rule import rule
 from kcoord.check.rules.full_groups import NOT_ASKED, TAGS
 from kcoord.check.topics import BROKER, NO_ID, TOPIC, created, own, partitions
@@ -60,11 +60,11 @@ NOBODYS: Final = UUID("0badcafe-0000-4000-8000-0123456789ab")
 @rule(
     id="api-versions-full",
     api="ApiVersions",
-    says="Who says what it is, is told the same as who is not asked for it.",
-    source=f"KIP-511; {TAGS}",
-    versions="0-4",
+    says="Who says what it is, and whom it means, is told the same as who is not asked for it.",
+    source=f"KIP-511, KIP-1242; {TAGS}",
+    versions="0-5",
     topics=(),
-    each={"version": range(5)},
+    each={"version": range(6)},
     also="A3 A8",
 )
 async def api_versions_full(world: World, version: int) -> None:
@@ -72,6 +72,8 @@ async def api_versions_full(world: World, version: int) -> None:
     request = ApiVersionsRequest()
     if version >= 3:
         request = ApiVersionsRequest(client_software_name="kcoord-check", client_software_version="1.0-x")
+    if version >= 5:
+        request.cluster_id, request.node_id = await place_of(client)
     answer = await ask_in_full(client, request, version)
     assert (answer.error_code, answer.throttle_time_ms) == (0, 0)
     assert answer.api_keys == (await client.call(ApiVersionsRequest(), 0)).api_keys

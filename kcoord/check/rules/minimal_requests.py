@@ -279,9 +279,9 @@ async def offset_delete_minimal(world: World) -> None:
     api="ApiVersions",
     says="From version 3 on a client has to say what it is, and is told nothing if it does not.",
     source="KIP-511; Apache Kafka ApiVersionsRequest.isValid",
-    versions="0-4",
+    versions="0-5",
     topics=(),
-    each={"version": range(5)},
+    each={"version": range(6)},
     also="A1 A2 A4",
 )
 async def api_versions_minimal(world: World, version: int) -> None:

@@ -260,9 +260,9 @@ async def odd_requests_9(world: World) -> None:
     api="ApiVersions",
     says="Name and version of a client are of letters, digits, dots and hyphens, and begin and end with no such sign.",
     source="KIP-511; Apache Kafka ApiVersionsRequest.isValid",
-    versions="3-4",
+    versions="3-5",
     topics=(),
-    each={"version": (3, 4)},
+    each={"version": (3, 4, 5)},
     also="A4 A5",
 )
 async def odd_requests_10(world: World, version: int) -> None:

@@ -96,7 +96,7 @@ async def joining_9(world: World, old: int, new: int) -> None:
     api="ApiVersions",
     says="Everything that static members need is told of: five requests, in versions that know instance ids.",
     source="KIP-345",
-    versions="0-4",
+    versions="0-5",
 )
 async def joining_10(world: World) -> None:
     answer = await (await world.client()).call(ApiVersionsRequest(), 0)
