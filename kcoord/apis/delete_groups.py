@@ -1,4 +1,7 @@
-"""DeleteGroups (key 42): each group by itself. v2 flexible (KIP-482)."""
+"""DeleteGroups (key 42): each group by itself. v2 flexible (KIP-482); v3 a message (KIP-1331).
+
+Kafka has such a message only for streams groups, of which there are none here.
+"""
 
 from kcoord.apis.api import Api, Call
 from kcoord.apis.turns import after, portions
@@ -20,4 +23,4 @@ async def delete_groups(call: Call, request: DeleteGroupsRequest) -> DeleteGroup
     return DeleteGroupsResponse(results=results)
 
 
-API = Api(request=DeleteGroupsRequest, versions="0-2", handle=delete_groups)
+API = Api(request=DeleteGroupsRequest, versions="0-3", handle=delete_groups)

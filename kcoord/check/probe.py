@@ -458,6 +458,6 @@ class Client:
 
     async def delete(self, *groups: str, version: int | None = None) -> dict[str, ErrorCode]:
         """Send DeleteGroups; return each group's error."""
-        version = self.newest(DeleteGroupsRequest, 2) if version is None else version
+        version = self.newest(DeleteGroupsRequest, 3) if version is None else version
         response = await self.call(DeleteGroupsRequest(groups_names=list(groups)), version)
         return {one.group_id: ErrorCode(one.error_code) for one in response.results}

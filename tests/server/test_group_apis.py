@@ -65,12 +65,13 @@ async def test_list_collects_all_shards(autojump_clock, server, version):
         assert answer.groups == []
 
 
-@pytest.mark.parametrize("version", range(3))
+@pytest.mark.parametrize("version", range(4))
 async def test_delete_names_each_group_once(autojump_clock, server, version):
     client = server.connect()
     await groups_of_many_shards(client)
     answer = await client.call(DeleteGroupsRequest(groups_names=["ü", "a", "nobody", "ü", "a"]), version)
     assert [(each.group_id, each.error_code) for each in answer.results] == [("ü", 0), ("a", 68), ("nobody", 69)]
+    assert [each.error_message for each in answer.results] == [None] * 3
     listed = await client.call(ListGroupsRequest(), 0)
     assert {each.group_id for each in listed.groups} == {"a", "b"}
 

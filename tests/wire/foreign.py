@@ -37,6 +37,21 @@ NEWER: dict[str, tuple[str, str, list[dict[str, Any]]]] = {
         ],
     ),
     "ApiVersionsResponse": ("0-5", "", []),
+    "DeleteGroupsRequest": ("0-3", "", []),
+    "DeleteGroupsResponse": (
+        "0-3",
+        "Results",
+        [
+            {
+                "name": "ErrorMessage",
+                "type": "string",
+                "versions": "3+",
+                "nullableVersions": "3+",
+                "default": "null",
+                "ignorable": True,
+            }
+        ],
+    ),
 }
 """What Kafka 4.4 added to messages: their versions, and fields at their end, or at that of the structs in a field."""
 

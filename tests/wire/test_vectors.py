@@ -107,6 +107,12 @@ REQUESTS = {
         m.ApiVersionsRequest(client_software_name="x", client_software_version="1", cluster_id="clu", node_id=7),
         "00000019 0012 0005 00000001 0001 63 00 0278 0231 04636c75 00000007 00",
     ),
+    "delete_groups_v3": (
+        2,
+        3,
+        m.DeleteGroupsRequest(groups_names=["g"]),
+        "00000010 002a 0003 00000002 0001 63 00 02 0267 00",
+    ),
     "join_group_v5": (
         2,
         5,
@@ -146,6 +152,17 @@ RESPONSES = {
         5,
         m.ApiVersionsResponse(error_code=129),
         "0000000c 00000007 0081 01 00000000 00",
+    ),
+    "delete_groups_v3": (
+        2,
+        3,
+        m.DeleteGroupsResponse(
+            results=[
+                m.DeletableGroupResult(group_id="a", error_code=68, error_message="no"),
+                m.DeletableGroupResult(group_id="b"),
+            ]
+        ),
+        "00000019 00000002 00 00000000 03 0261 0044 036e6f 00 0262 0000 00 00 00",
     ),
     "join_group_v4_member_id_required": (
         2,

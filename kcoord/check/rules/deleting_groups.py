@@ -31,7 +31,7 @@ async def delete(client: Client, *groups: str, version: int | None = None) -> di
     api="DeleteGroups",
     says="A group that does not exist cannot be deleted.",
     source="KIP-229; Apache Kafka GroupMetadataManager.validateDeleteGroup",
-    versions="0-2",
+    versions="0-3",
 )
 async def o1(world: World) -> None:
     client = await world.client()
@@ -45,7 +45,7 @@ async def o1(world: World) -> None:
     api="DeleteGroups",
     says="A request without groups is answered without groups.",
     source=SERVED,
-    versions="0-2",
+    versions="0-3",
 )
 async def o1b(world: World) -> None:
     client = await world.client()
@@ -58,7 +58,7 @@ async def o1b(world: World) -> None:
     api="DeleteGroups",
     says="Groups with members stay, in every state; those without are deleted, also if a member id was handed out.",
     source=VALIDATED,
-    versions="0-2",
+    versions="0-3",
     cost=7.0,
     also="O6",
     connections=10,
@@ -84,7 +84,7 @@ async def o2(world: World) -> None:
     api="DeleteGroups",
     says="A group that is named twice is deleted and answered once.",
     source=f"{SERVED}: the ids are made a set",
-    versions="0-2",
+    versions="0-3",
 )
 async def o7(world: World) -> None:
     client, one, other, unknown = await world.client(), world.group(), world.group(), world.group()
@@ -100,7 +100,7 @@ async def o7(world: World) -> None:
     api="DeleteGroups",
     says="Nothing is left of a group that was deleted: no entry in lists, no offsets, no member.",
     source=OFFSETS,
-    versions="0-2",
+    versions="0-3",
     cost=3.1,
 )
 async def o3(world: World) -> None:
@@ -141,7 +141,7 @@ async def o3b(world: World) -> None:
     api="DeleteGroups",
     says="The offsets of a group that never had members go with it.",
     source=OFFSETS,
-    versions="0-2",
+    versions="0-3",
 )
 async def o4(world: World) -> None:
     client = await world.client()
@@ -158,7 +158,7 @@ async def o4(world: World) -> None:
     api="DeleteGroups",
     says="With a group the member ids go that it has only handed out.",
     source=f"KIP-394; {VALIDATED}",
-    versions="0-2",
+    versions="0-3",
 )
 async def o5(world: World) -> None:
     client, group = await world.client(), world.group()
@@ -176,7 +176,7 @@ async def o5(world: World) -> None:
     api="DeleteGroups",
     says="A group that was deleted cannot be deleted again.",
     source=VALIDATED,
-    versions="0-2",
+    versions="0-3",
 )
 async def o8(world: World) -> None:
     client, group = await world.client(), world.group()
@@ -191,7 +191,7 @@ async def o8(world: World) -> None:
     api="DeleteGroups",
     says="The empty group id is one like others to delete a group, and its offsets.",
     source=f"{SERVED}: the id is not looked at",
-    versions="0-2",
+    versions="0-3",
     alone=True,
 )
 async def o9(world: World) -> None:
@@ -208,7 +208,7 @@ async def o9(world: World) -> None:
     api="DeleteGroups",
     says="A group that is made again after it was deleted begins anew: first generation, own type, no offsets.",
     source=DELETED,
-    versions="0-2",
+    versions="0-3",
     cost=6.2,
 )
 async def o10(world: World) -> None:
@@ -220,3 +220,22 @@ async def o10(world: World) -> None:
     assert again.generation == 1
     assert (await again.client.describe(again.group)).protocol_type == "consumer"
     assert await again.client.fetch(again.group) == {}
+
+
+@rule(
+    id="O11",
+    api="DeleteGroups",
+    says="Version 3 has room for a message about each group, and says nothing, whatever becomes of the group.",
+    source="KIP-1331; Apache Kafka GroupCoordinatorShard.deleteGroups",
+    versions="3",
+    cost=7.0,
+    connections=10,
+)
+async def o11(world: World) -> None:
+    client = await world.client()
+    world.offered(DeleteGroupsRequest, [3])
+    groups = await group_in_each_state(world)
+    answer = await client.call(DeleteGroupsRequest(groups_names=[*groups.values(), world.group()]), 3)
+    messages = {each.error_code: each.error_message for each in answer.results}
+    assert messages == dict.fromkeys((ErrorCode.NONE, ErrorCode.NON_EMPTY_GROUP, ErrorCode.GROUP_ID_NOT_FOUND))
+    assert [each.error_message for each in answer.results] == [None] * (len(groups) + 1)

@@ -440,8 +440,8 @@ async def list_groups_full(world: World, version: int) -> None:
     api="DeleteGroups",
     says="Each group has its answer, known or not.",
     source=f"KIP-229; {TAGS}",
-    versions="0-2",
-    each={"version": range(3)},
+    versions="0-3",
+    each={"version": range(4)},
 )
 async def delete_groups_full(world: World, version: int) -> None:
     client, known, unknown = await world.client(), world.group(), world.group()

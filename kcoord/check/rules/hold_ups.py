@@ -274,7 +274,7 @@ async def joining_14(world: World) -> None:
     api="DeleteGroups",
     says="A group that has only handed out ids is empty and can be deleted, and the ids are unknown then.",
     source="KIP-394; Apache Kafka ClassicGroup.validateDeleteGroup",
-    versions="0-2",
+    versions="0-3",
     cost=0.4,
 )
 async def joining_15(world: World) -> None:

@@ -91,7 +91,7 @@ NOTHING: Final[dict[str, tuple[Message, Message, str, range]]] = {
     ),
     "AlterConfigs": (AlterConfigsRequest(), AlterConfigsResponse(), "handleAlterConfigsRequest", range(3)),
     "CreatePartitions": (CreatePartitionsRequest(), CreatePartitionsResponse(), "handleCreatePartitions", range(4)),
-    "DeleteGroups": (DeleteGroupsRequest(), DeleteGroupsResponse(), "handleDeleteGroupsRequest", range(3)),
+    "DeleteGroups": (DeleteGroupsRequest(), DeleteGroupsResponse(), "handleDeleteGroupsRequest", range(4)),
     "IncrementalAlterConfigs": (
         IncrementalAlterConfigsRequest(),
         IncrementalAlterConfigsResponse(),

@@ -423,7 +423,7 @@ async def offsets_topic_10(world: World) -> None:
     api="DeleteGroups",
     says="Of a group that is deleted first its offsets are written without a value, then itself, as one batch.",
     source=f"KIP-229; {OFFSET_GONE}, newGroupMetadataTombstoneRecord",
-    versions="0-2",
+    versions="0-3",
     topics=("t",),
     cost=3.3,
 )
@@ -439,7 +439,7 @@ async def offsets_topic_11(world: World) -> None:
     api="DeleteGroups",
     says="So it is of a group that never had members, of which nothing was written but its offsets.",
     source=f"KIP-229; {OFFSET_GONE}, newGroupMetadataTombstoneRecord",
-    versions="0-2",
+    versions="0-3",
     topics=(),
     since="4.0",
 )

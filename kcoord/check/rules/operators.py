@@ -255,7 +255,7 @@ async def admin_8(world: World) -> None:
     api="DeleteGroups",
     says="Nothing of a deleted group comes back with its id: no member, no generation, no offset.",
     source="Apache Kafka GroupMetadataManager.createGroupTombstoneRecords; OffsetMetadataManager.deleteAllOffsets",
-    versions="0-2",
+    versions="0-3",
     cost=6.2,
 )
 async def admin_9(world: World) -> None:
