@@ -38,6 +38,9 @@ def test_no_release_has_less_than_the_one_before(name):
         ("2.8", "Fetch", (0, 12)),
         ("3.9", "FindCoordinator", (0, 6)),
         ("4.0", "OffsetCommit", (2, 9)),
+        ("4.3", "ApiVersions", (0, 4)),
+        ("4.4", "ApiVersions", (0, 5)),
+        ("4.3", "DeleteGroups", (0, 2)),
         ("4.4", "DeleteGroups", (0, 3)),
     ],
 )
@@ -70,6 +73,11 @@ def test_an_unknown_release_is_one_sentence_with_the_known_ones(text):
 
 def test_without_release_and_mask_everything_is_served():
     assert served(Config()) is BY_KEY
+
+
+def test_all_that_the_newest_release_offers_is_offered():
+    newest = {name: RELEASES[NAMES[-1]].ranges[key] for name, key in KEYS.items()}
+    assert offered() == {name: (versions.lowest, versions.highest) for name, versions in newest.items()}
 
 
 def test_what_a_release_had_and_is_not_served_is_not_offered_but_for_produce():
