@@ -206,8 +206,8 @@ def test_help(run, name):
 
 
 def test_names():
-    assert (api_name(0), api_name(75), api_name(92), api_name(93)) == (
-        "Produce", "DescribeTopicPartitions", "DeleteShareGroupOffsets", "API 93",
+    assert (api_name(0), api_name(75), api_name(94), api_name(95)) == (
+        "Produce", "DescribeTopicPartitions", "UnregisterController", "API 95",
     )  # fmt: skip
     assert (api_key("12"), api_key(" heartbeat ")) == (12, 12)
     assert keys_of(None) is None
