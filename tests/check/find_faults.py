@@ -142,6 +142,7 @@ ABOUT = {
     "core.listing": "describing listing deleting_groups operators",
     "log.producers": "producer_ids producing refused_records",
     "log.partition": "deleting_records topic_settings retention offsets_topic producing",
+    "apis.api_versions": "misrouted odd_requests connections",
     "apis.sync_group": "syncing",
     "apis.offset": "commit_answers committing committed fetching_offsets fetching_versions",
     "apis.delete_records": "deleting_records",

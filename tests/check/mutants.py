@@ -575,6 +575,12 @@ LOGS = {
     "validate_only creates topics": Mutant("apis.create_topics:create", "request.validate_only", "False"),
     "no time is time enough": Mutant("apis.create_topics:create", "request.timeout_ms <= 0", "False"),
     "any number of replicas will do": Mutant("apis.create_topics:check_numbers", "replicas > brokers", "False"),
+    "whom a client means does not matter": Mutant(
+        "apis.api_versions:is_misrouted", "request.cluster_id is not None and", "False and"
+    ),
+    "a cluster without a broker will do": Mutant(
+        "apis.api_versions:is_fine", "(request.cluster_id is None) != (request.node_id == NOBODY)", "False"
+    ),
     "altering keeps nothing": Mutant("apis.altering:apply", "settings[change.key] = change.value", "pass"),
 }
 
