@@ -4,9 +4,10 @@ v3 replica id (KIP-392); v4 flexible (KIP-482).
 """
 
 from kcoord.apis.api import Api, Call
-from kcoord.apis.epochs import NO_EPOCH, check_leader_epoch
+from kcoord.apis.epochs import check_leader_epoch
 from kcoord.apis.turns import Turns
 from kcoord.log.catalog import Partition
+from kcoord.log.epochs import NO_EPOCH, NO_OFFSET
 from wire.errors import ErrorCode
 from wire.messages import (
     OffsetForLeaderEpochRequest,
@@ -15,8 +16,6 @@ from wire.messages import (
     OffsetForLeaderPartitionResult,
     OffsetForLeaderTopicResult,
 )
-
-NO_OFFSET = -1
 
 
 async def offset_for_leader_epoch(call: Call, request: OffsetForLeaderEpochRequest) -> OffsetForLeaderEpochResponse:
@@ -41,11 +40,7 @@ async def offset_for_leader_epoch(call: Call, request: OffsetForLeaderEpochReque
 
 
 def end_of_epoch(partition: Partition | None, asked: OffsetForLeaderPartition) -> OffsetForLeaderPartitionResult:
-    """Return the entry of one partition, of which there was one leader only (Apache Kafka `LeaderEpochFileCache`).
-
-    The epoch of that leader ends where the log does; one before it, were it -2, ended where the log begins. Of
-    epochs to come and of -1, which is none, nothing is known.
-    """
+    """Return the entry of one partition (Apache Kafka `Partition.lastOffsetForLeaderEpoch`)."""
     found = OffsetForLeaderPartitionResult(
         partition=asked.partition, error_code=ErrorCode.NONE, leader_epoch=NO_EPOCH, end_offset=NO_OFFSET
     )
@@ -53,11 +48,8 @@ def end_of_epoch(partition: Partition | None, asked: OffsetForLeaderPartition) -
         found.error_code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
         return found
     found.error_code = check_leader_epoch(partition, asked.current_leader_epoch)
-    epoch = asked.leader_epoch
-    if found.error_code or epoch == NO_EPOCH or epoch > partition.leader_epoch:
-        return found
-    found.leader_epoch = epoch
-    found.end_offset = partition.high_watermark if epoch == partition.leader_epoch else partition.log_start_offset
+    if not found.error_code:
+        found.leader_epoch, found.end_offset = partition.end_of_epoch(asked.leader_epoch)
     return found
 
 

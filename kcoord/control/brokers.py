@@ -133,7 +133,7 @@ class BrokersControl:
     def _hand_over(self, topic: Topic, index: int, to: int, why: str, *, loading: float = 0.0) -> None:
         source = self._nodes.leader(topic, index)
         self._nodes.lead(topic, index, to)
-        topic.partitions[index].leader_epoch += 1
+        topic.partitions[index].lead_anew()
         if topic is self._broker.offsets_topic:
             shard = self._broker.shards[index]
             groups = tuple(_groups(shard)) or self._groups_before.pop(index, ())

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from kcoord.log.batches import Batch, Batches
+from kcoord.log.epochs import LeaderEpochs
 from kcoord.log.memory import LogMemory
 from kcoord.log.pending import Pending
 from kcoord.log.producers import Producers
@@ -63,6 +64,7 @@ class Partition:
 
     __slots__ = (
         "_batches",
+        "_epochs",
         "_memory",
         "_next_watcher",
         "_pending",
@@ -90,6 +92,7 @@ class Partition:
         self.deleted = False
         self._memory = memory
         self._batches = Batches()
+        self._epochs = LeaderEpochs()
         self._pending = Pending()
         self._producers = Producers(memory)
         self._watchers: dict[int, Callable[[], None]] = {}
@@ -115,6 +118,17 @@ class Partition:
         if self._pending:
             self._settle()
         return self._batches
+
+    def lead_anew(self) -> None:
+        """Let the next leader's epoch begin here (Apache Kafka `Partition.makeLeader`)."""
+        if self._pending:
+            self._settle()  # it was written in the epoch that ends
+        self.leader_epoch += 1
+        self._epochs.begin(self.leader_epoch, self.high_watermark)
+
+    def end_of_epoch(self, epoch: int) -> tuple[int, int]:
+        """Return where a leader's epoch ends, as `LeaderEpochs.end_of` does."""
+        return self._epochs.end_of(epoch, self.log_start_offset, self.high_watermark)
 
     def append(self, records: bytes | None, now_ms: int, *, version: int) -> Appended:
         """Append what a Produce request of that version brought for this partition.

@@ -8,6 +8,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from kcoord.control import Impossible, NotFound
 from kcoord.nodes import NOBODY
+from tests.records import good
 from tests.server.client import find, heartbeat, join, sync
 from tests.server.conftest import on_loopback, start
 from wire.errors import ErrorCode
@@ -86,6 +87,27 @@ async def test_all_brokers_are_told_of_and_each_leads_a_part(autojump_clock, clu
     assert [each.broker_id for each in described.brokers] == [1, 2, 3]
     listed = await cluster.connect(2).call(ListConfigResourcesRequest(resource_types=[4]), 1)
     assert [each.resource_name for each in listed.config_resources] == ["1", "2", "3"]
+
+
+async def test_what_was_written_stays_known_to_the_next_leader(autojump_clock, cluster):
+    """A client that read it asks how far its epoch goes, and would read it again if that were less (KIP-320)."""
+    leader = cluster.leader_of("t", 0)
+    data = PartitionProduceData(index=0, records=good(3))
+    produced = await cluster.connect(leader).call(
+        ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=[TopicProduceData(name="t", partition_data=[data])]), 9
+    )
+    assert produced.responses[0].partition_responses[0].error_code == 0
+    for epoch in (1, 2):
+        await cluster.brokers.stop(cluster.leader_of("t", 0))
+        client = cluster.connect(cluster.leader_of("t", 0))
+        asked = [
+            OffsetForLeaderPartition(partition=0, current_leader_epoch=epoch, leader_epoch=each) for each in (0, 1)
+        ]
+        answer = await client.call(
+            OffsetForLeaderEpochRequest(topics=[OffsetForLeaderTopic(topic="t", partitions=asked)]), 4
+        )
+        ends = [(each.error_code, each.leader_epoch, each.end_offset) for each in answer.topics[0].partitions]
+        assert ends == [(0, 0, 3), (0, 1 if epoch == 1 else 0, 3)]
 
 
 async def test_who_means_another_broker_than_it_reached_has_to_bootstrap_anew(autojump_clock, cluster):
