@@ -1,12 +1,8 @@
 """What the tests of the core share."""
 
 import pytest
-from hypothesis import HealthCheck, settings
 
 from .driver import Driver
-
-settings.register_profile("core", deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.load_profile("core")
 
 
 def pytest_addoption(parser):
