@@ -8,6 +8,12 @@ import trio
 
 from kcoord.core.outcome import Now
 
+MOST_SECONDS = 366 * 24 * 3600
+"""A year: by how much the clock is moved at once, and how long anything is waited for on purpose.
+
+Each retention check that falls into a move takes place, in its order.
+"""
+
 
 class Clock:
     """Trio's clock plus an offset, and a wall clock that moves with it. While it is frozen, time stands still.

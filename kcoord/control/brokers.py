@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import inf
 
 from kcoord.broker import Broker
+from kcoord.control import given
 from kcoord.control.errors import Impossible, NotFound
 from kcoord.log.catalog import Topic
 from kcoord.net.site import Site
@@ -56,6 +57,7 @@ class BrokersControl:
         in the moment before a controller notices. Raises NotFound; Impossible if it does not run.
         """
         site = self._site(node_id)
+        elect = given.flag("elect", elect)
         if not site.node.running:
             raise Impossible(f"broker {node_id} does not run")
         led = list(self._led_by(node_id))
@@ -92,7 +94,8 @@ class BrokersControl:
         By default that is the next one in the order of the replicas that runs. `loading` are the seconds for which it
         loads, on the server's clock. Raises NotFound; Impossible.
         """
-        shard = self._broker.shard_for(group_id)
+        shard = self._broker.shard_for(given.group(group_id))
+        loading = given.seconds("loading", loading)
         topic = self._broker.offsets_topic
         leader = self._nodes.leader(topic, shard.partition)
         replicas = self._nodes.replicas(topic, shard.partition)
@@ -110,7 +113,7 @@ class BrokersControl:
             raise Impossible(f"broker {to} has no replica of the partition of group {group_id}: {having} have one")
         if to == leader:
             raise Impossible(f"broker {to} coordinates group {group_id} already")
-        self._hand_over(topic, shard.partition, to, "as was asked for", loading=_seconds(loading))
+        self._hand_over(topic, shard.partition, to, "as was asked for", loading=loading)
         return self._view(site)
 
     def loading(self, group_id: str, seconds: float) -> None:
@@ -118,8 +121,9 @@ class BrokersControl:
 
         Who waits for it is told to look for it again. Raises Impossible.
         """
-        shard = self._broker.shard_for(group_id)
-        told = CoordinatorLoads(partition=shard.partition, seconds=_seconds(seconds), groups=tuple(_groups(shard)))
+        shard = self._broker.shard_for(given.group(group_id))
+        seconds = given.seconds("loading", seconds)
+        told = CoordinatorLoads(partition=shard.partition, seconds=seconds, groups=tuple(_groups(shard)))
         self._broker.tell(told)
         shard.reload(seconds)
 
@@ -152,6 +156,7 @@ class BrokersControl:
                     yield topic, partition.index
 
     def _site(self, node_id: int) -> Site:
+        given.number("a broker's id", node_id)
         for site in self._running.sites:
             if site.node.id == node_id:
                 return site
@@ -179,9 +184,3 @@ def _groups(shard: Shard) -> list[str]:
 
 def _place(replicas: tuple[int, ...], node_id: int) -> int:
     return replicas.index(node_id) if node_id in replicas else -1
-
-
-def _seconds(seconds: float) -> float:
-    if isinstance(seconds, bool) or not isinstance(seconds, int | float) or not 0 <= seconds < inf:
-        raise Impossible(f"loading takes a number of seconds from 0, not {seconds!r}")
-    return seconds

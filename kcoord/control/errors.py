@@ -2,13 +2,20 @@
 
 from typing import ClassVar
 
+from kcoord.config import printable
 from kcoord.core.operators import Answer, Problem
 
 
 class ControlError(Exception):
-    """A wish was not carried out. The text is a sentence; `TimedOut` has more behind it."""
+    """A wish was not carried out. The text is a sentence, on one line whatever names are in it.
+
+    `TimedOut` has more lines behind it.
+    """
 
     status: ClassVar[int] = 500
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text if isinstance(self, TimedOut) else printable(text))
 
 
 class Impossible(ControlError):

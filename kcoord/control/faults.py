@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from kcoord.broker import Broker
+from kcoord.control import given
 from kcoord.control.errors import Impossible, NotFound
 from kcoord.faults import BadFault, Fault, FaultRule, Faults
 
@@ -69,7 +70,7 @@ class FaultsControl:
         self._faults.clear()
 
     def _known(self, number: int) -> Fault:
-        fault = self._faults.get(number)
+        fault = self._faults.get(given.number("a fault's number", number))
         if fault is None:
             raise NotFound(f"there is no fault {number}")
         return fault

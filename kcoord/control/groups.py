@@ -5,14 +5,17 @@ from collections.abc import Callable, Mapping
 import trio
 
 from kcoord.broker import Broker
+from kcoord.config import printable
+from kcoord.control import given
 from kcoord.control.errors import Impossible, NotFound, TimedOut, Unavailable, raise_for
 from kcoord.control.happened import Happenings
 from kcoord.control.views import GroupView, group_view
 from kcoord.control.wishes import Wish, group_text, why_not
-from kcoord.core.operators import Expire, Fence, NewOffset, Operation, Rebalance, Remove, SetOffsets
+from kcoord.core.operators import MOST_OFFSET, Expire, Fence, NewOffset, Operation, Rebalance, Remove, SetOffsets
 from kcoord.core.outcome import Context
 from kcoord.core.states import GroupState
 from kcoord.shard import Shard, Slot, Status
+from kcoord.shown import shown
 from wire.errors import ErrorCode
 from wire.messages import JoinGroupRequest, LeaveGroupRequest, LeaveGroupResponse, MemberIdentity
 
@@ -70,6 +73,7 @@ class GroupsControl:
 
         Raises TimedOut, with how the group looks and what happened to it last; Impossible for what no group can be.
         """
+        given.group(group_id)
         wish = Wish(state=state, members=members, generation=generation, synced=synced, timeout=timeout)
         with trio.move_on_after(timeout):
             while True:
@@ -85,12 +89,12 @@ class GroupsControl:
             return view
         why = why_not(view) if view is not None else self._why_unavailable(group_id)
         sentence = f"group {group_id} did not become {wish} within {timeout:g} s: {why}."
-        shown = "" if view is None else f"\n{group_text(view)}"
-        raise TimedOut(f"{sentence}{shown}\n{self.story(group_id)}")
+        looks = "" if view is None else f"\n{group_text(view)}"
+        raise TimedOut(f"{printable(sentence)}{looks}\n{self.story(group_id)}")
 
     async def rebalance(self, group_id: str, reason: str = "") -> GroupView:
         """Let every member join again; nobody is added. Raises NotFound, Impossible without members, Unavailable."""
-        return await self._operate(group_id, Rebalance(group_id, reason))
+        return await self._operate(group_id, Rebalance(group_id, given.text("reason", reason)))
 
     async def expire(self, group_id: str, member: str) -> GroupView:
         """Put a member out as if its session had ended.
@@ -98,13 +102,14 @@ class GroupsControl:
         `member` is a member id, an instance id, or the client id of one member alone. Raises NotFound, Impossible,
         Unavailable.
         """
-        return await self._operate(group_id, Expire(group_id, member))
+        return await self._operate(group_id, Expire(group_id, given.named("a member", member)))
 
     async def fence(self, group_id: str, instance_id: str) -> GroupView:
         """Give a static member's place to an impostor: the member meets FENCED_INSTANCE_ID (82) from now on.
 
         The impostor is silent from then on: its session ends as any other. Raises NotFound, Unavailable.
         """
+        given.named("an instance id", instance_id)
         impostor = Slot(JoinGroupRequest(group_id=group_id), 9)
         return await self._operate(group_id, Fence(group_id, instance_id, impostor))
 
@@ -113,6 +118,8 @@ class GroupsControl:
 
         Raises NotFound, Impossible, Unavailable.
         """
+        given.named("a member", member)
+        given.text("reason", reason)
         view = self.get(group_id)
         found = view.member(member)
         if found is None:
@@ -133,7 +140,7 @@ class GroupsControl:
         Consumers learn of that when they ask for their offsets the next time, which is when they are given partitions.
         A group that there is not comes into being. Raises Impossible, Unavailable.
         """
-        wanted = tuple(new_offset(place, value) for place, value in offsets.items())
+        wanted = new_offsets(offsets)
         return await self._operate(group_id, SetOffsets(group_id, wanted))
 
     async def delete(self, group_id: str) -> None:
@@ -149,9 +156,7 @@ class GroupsControl:
     # How it is done.
 
     def _shard(self, group_id: str) -> Shard:
-        if not isinstance(group_id, str) or not group_id:
-            raise Impossible(f"a group's id is a text that is not empty, not {group_id!r}")
-        return self._broker.shard_for(group_id)
+        return self._broker.shard_for(given.group(group_id))
 
     async def _operate(self, group_id: str, operation: Operation) -> GroupView:
         shard = self._shard(group_id)
@@ -183,20 +188,41 @@ class GroupsControl:
         return "\n".join(["What happened to it last:", *(lines or ["  nothing"])])
 
 
-def new_offset(place: object, value: object) -> NewOffset:
-    """Read one entry of what `set_offsets` is given. Raises Impossible."""
+def new_offsets(offsets: object) -> tuple[NewOffset, ...]:
+    """Read what `set_offsets` is given. Raises Impossible."""
+    if not isinstance(offsets, Mapping):
+        raise Impossible(f"offsets are given by topic and partition, as in a dict, not as {shown(offsets)}")
+    return tuple(_new_offset(place, value) for place, value in offsets.items())
+
+
+def _new_offset(place: object, value: object) -> NewOffset:
     match place:
         case (str(topic), int(partition)) if not isinstance(partition, bool):
+            given.named("a topic's name", topic)
+            given.number(f"the partition of {topic}", partition)
+        case _:
+            raise Impossible(
+                f"{_pair_shown(place)} is no place for an offset: it must be a topic and a partition's number"
+            )
+    if value is None:
+        return NewOffset(topic, partition, None)
+    match value:
+        case (offset, metadata):
             pass
         case _:
-            raise Impossible(f"{place!r} is no place for an offset: it must be a topic and a partition's number")
+            offset, metadata = value, ""
+    if isinstance(offset, bool) or not isinstance(offset, int) or not isinstance(metadata, str):
+        raise Impossible(
+            f"{_pair_shown(value)} is no offset for {topic}-{partition}: "
+            "it must be a number, a number and a text, or None"
+        )
+    if not 0 <= offset <= MOST_OFFSET:
+        raise Impossible(f"the offset of {topic}-{partition} is {shown(offset)}: it must be from 0 to {MOST_OFFSET}")
+    return NewOffset(topic, partition, offset, given.text(f"the metadata of {topic}-{partition}", metadata))
+
+
+def _pair_shown(value: object) -> str:
     match value:
-        case bool():
-            pass
-        case None | int():
-            return NewOffset(topic, partition, value)
-        case (int(offset), str(metadata)) if not isinstance(offset, bool):
-            return NewOffset(topic, partition, offset, metadata)
-    raise Impossible(
-        f"{value!r} is no offset for {topic}-{partition}: it must be a number, a number and a text, or None"
-    )
+        case (one, other):
+            return f"({shown(one)}, {shown(other)})"
+    return shown(value)

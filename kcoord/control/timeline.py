@@ -3,6 +3,7 @@
 from uuid import UUID
 
 from kcoord.broker import Broker
+from kcoord.control import given
 from kcoord.control.errors import NotFound
 from kcoord.timeline import Recorder, Timeline
 
@@ -24,8 +25,8 @@ class TimelineControl:
         return self._recorder.groups()
 
     def of(self, group_id: str) -> Timeline:
-        """Return what happened to a group until now. Raises NotFound if nothing did."""
-        timeline = self._recorder.of(group_id)
+        """Return what happened to a group until now. Raises NotFound if nothing did; Impossible."""
+        timeline = self._recorder.of(given.group(group_id))
         if timeline is None:
             raise NotFound(f"nothing is known of a group {group_id}")
         return timeline

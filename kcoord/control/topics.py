@@ -4,11 +4,12 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from kcoord.broker import Broker
-from kcoord.config import MOST_PARTITIONS
+from kcoord.control import given
 from kcoord.control.errors import Impossible, NotFound
 from kcoord.control.views import TopicView, topic_view
 from kcoord.log.catalog import INTERNAL_TOPICS, METADATA_TOPIC, Topic, TopicRefused
 from kcoord.log.topic_config import InvalidSetting
+from kcoord.shown import shown
 
 NO_SETTINGS: Mapping[str, str] = MappingProxyType({})
 
@@ -30,15 +31,10 @@ class TopicsControl:
     def create(self, name: str, partitions: int = 1, settings: Mapping[str, object] = NO_SETTINGS) -> TopicView:
         """Create a topic, with settings of its own by Kafka's names. Raises Impossible."""
         if not isinstance(name, str) or name in INTERNAL_TOPICS or name == METADATA_TOPIC:
-            raise Impossible(f"{name!r} cannot name a topic of a test")
-        if isinstance(partitions, bool) or not isinstance(partitions, int) or not 1 <= partitions <= MOST_PARTITIONS:
-            raise Impossible(
-                f"topic {name} cannot have {partitions!r} partitions: a number from 1 to {MOST_PARTITIONS} can be"
-            )
+            raise Impossible(f"{shown(name)} cannot name a topic of a test")
+        given.partitions(name, partitions)
+        texts = given.settings(settings)
         try:
-            texts = {
-                key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in settings.items()
-            }
             why, replicas = "a test asked for it", self._broker.config.brokers
             return topic_view(self._broker.create_topic(name, partitions, why, texts, replicas=replicas))
         except (TopicRefused, InvalidSetting) as error:
@@ -67,12 +63,7 @@ class TopicsControl:
                 partition.empty()
 
     def _topic(self, name: str) -> Topic:
-        topic = self._broker.catalog.by_name(name)
+        topic = self._broker.catalog.by_name(given.named("a topic's name", name))
         if topic is None:
             raise NotFound(f"there is no topic {name}")
         return topic
-
-
-def _text(value: object) -> str:
-    """Write a setting as Kafka does, which knows texts alone."""
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -2,11 +2,16 @@
 
 from dataclasses import dataclass
 
+from kcoord.control import given
 from kcoord.control.errors import Impossible
 from kcoord.control.views import GroupView
 from kcoord.core.states import GroupState
+from kcoord.shown import shown
 
 STATES = tuple(state.value for state in GroupState)
+_WITHOUT_MEMBERS = (GroupState.DEAD.value, GroupState.EMPTY.value)
+_WITH_MEMBERS = (GroupState.COMPLETING_REBALANCE.value, GroupState.STABLE.value)
+"""A join phase may be one that nobody has joined yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,21 +27,25 @@ class Wish:
 
     def __post_init__(self) -> None:
         """Raise Impossible for what no group can be."""
-        if not isinstance(self.synced, bool):
-            raise Impossible(f"synced is {self.synced!r}: it must be true or false")
+        given.flag("synced", self.synced)
         if self.state is None and self.members is None and self.generation is None and not self.synced:
             raise Impossible("nothing to wait for was named: a state, a number of members, a generation, or synced")
         if self.state is not None and self.state not in STATES:
-            raise Impossible(f"no group is ever in the state {self.state!r}: the states are {', '.join(STATES)}")
+            raise Impossible(f"no group is ever in the state {shown(self.state)}: the states are {', '.join(STATES)}")
         for name, number in (("members", self.members), ("generation", self.generation)):
-            if number is not None and (isinstance(number, bool) or not isinstance(number, int) or number < 0):
-                raise Impossible(f"{name} is {number!r}: it must be a whole number from 0")
+            if number is not None:
+                given.number(name, number)
         if self.synced and self.state not in (None, GroupState.STABLE.value):
             raise Impossible(f"no member has synced in the state {self.state}: that is Stable")
         if self.synced and self.members == 0:
             raise Impossible("a group without members never syncs")
-        if isinstance(self.timeout, bool) or not isinstance(self.timeout, int | float) or not self.timeout >= 0:
-            raise Impossible(f"timeout is {self.timeout!r}: it must be a number of seconds from 0")
+        if self.members and self.state in _WITHOUT_MEMBERS:
+            raise Impossible(f"no group that is {self.state} has members")
+        if self.members == 0 and self.state in _WITH_MEMBERS:
+            raise Impossible(f"no group that is {self.state} is without members")
+        if self.generation is not None and self.state == GroupState.DEAD.value:
+            raise Impossible("a group that is Dead has no generation")
+        given.seconds("timeout", self.timeout)
 
     def is_met_by(self, view: GroupView) -> bool:
         """Whether the group is all of it."""

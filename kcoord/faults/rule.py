@@ -5,8 +5,10 @@ from dataclasses import dataclass, fields
 from math import inf
 from typing import Any, Final, Literal
 
+from kcoord.clock import MOST_SECONDS
 from kcoord.core.states import GroupState
 from kcoord.faults.places import PLACES
+from kcoord.shown import shown
 from wire.errors import ErrorCode
 from wire.messages import REQUESTS
 
@@ -30,6 +32,8 @@ TOPIC_APIS: Final = frozenset(
 )  # fmt: skip
 """Those that have an answer for each topic or partition."""
 STATES: Final = frozenset(state.value for state in GroupState)
+_LONGEST_NAME: Final = 80
+_LEAST: Final = -(2**31)
 _MOST: Final = 2**31 - 1
 
 
@@ -97,9 +101,9 @@ class FaultRule:
     def of(cls, given: Mapping[str, Any]) -> "FaultRule":
         """Make a fault of what was given by name. Raises BadFault, also for what no fault has."""
         if not isinstance(given, Mapping):
-            raise BadFault(f"a fault is given by the names of its parts, not as {given!r}")
+            raise BadFault(f"a fault is given by the names of its parts, not as {shown(given)}")
         known = {each.name for each in fields(cls)}
-        unknown = sorted(given.keys() - known)
+        unknown = sorted(each if isinstance(each, str) else shown(each) for each in given.keys() - known)
         if unknown:
             raise BadFault(f"a fault has no {', '.join(unknown)}; it has {', '.join(sorted(known))}")
         return cls(**given)
@@ -132,11 +136,13 @@ def error_code(error: str | int) -> ErrorCode:
         try:
             return ErrorCode[error.upper()]
         except KeyError:
-            raise BadFault(f"Kafka has no error {error}") from None
+            raise BadFault(
+                f"Kafka has no error {error if error.isidentifier() and len(error) < _LONGEST_NAME else shown(error)}"
+            ) from None
     try:
         return ErrorCode(error)
     except ValueError:
-        raise BadFault(f"Kafka has no error {error}") from None
+        raise BadFault(f"Kafka has no error {shown(error)}") from None
 
 
 _TEXTS = ("api", "group", "member", "instance_id", "client_id", "state", "topic", "hold", "drop")
@@ -157,15 +163,25 @@ def _check_types(rule: FaultRule) -> str:
             if value is None and name not in _NEVER_NONE:
                 continue
             if isinstance(value, bool) or not isinstance(value, kinds):
-                return f"{name} must be {what}, not {value!r}"
+                return f"{name} must be {what}, not {shown(value)}"
+            if isinstance(value, str) and not _is_unicode(value):
+                return f"{name} has half a surrogate pair, which is no character: {shown(value)}"
     return ""
+
+
+def _is_unicode(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _check_api(rule: FaultRule) -> str:
     if rule.api is not None and rule.api not in APIS:
-        return f"Kafka has no request {rule.api!r} that is served here; there are {', '.join(sorted(APIS))}"
+        return f"Kafka has no request {shown(rule.api)} that is served here; there are {', '.join(sorted(APIS))}"
     if rule.state is not None and rule.state not in STATES:
-        return f"a group has no state {rule.state!r}; it has {', '.join(sorted(STATES))}"
+        return f"a group has no state {shown(rule.state)}; it has {', '.join(sorted(STATES))}"
     for names, apis in (
         (("group", "state"), GROUP_APIS | {"FindCoordinator"}),
         (("member", "instance_id"), MEMBER_APIS),
@@ -184,15 +200,20 @@ def _check_numbers(rule: FaultRule) -> str:
         ("times", 1, _MOST),
         ("partition", 0, _MOST),
         ("truncate", 0, _MOST),
-        ("seconds", 0, inf),
-        ("delay", 0, inf),
-        ("late", 0, inf),
+        ("seconds", 0, MOST_SECONDS),
+        ("delay", 0, MOST_SECONDS),
+        ("late", 0, MOST_SECONDS),
+        ("broker", 0, _MOST),
+        ("generation", _LEAST, _MOST),
+        ("seed", -(2**63), 2**63 - 1),
     ):
         value = getattr(rule, name)
-        if value is not None and not (lowest <= value <= highest and value < inf):
-            return f"{name} must be a number from {lowest}, not {value!r}"
+        if value is not None and not lowest <= value < inf:
+            return f"{name} must be a number from {lowest}, not {shown(value)}"
+        if value is not None and value > highest:
+            return f"{name} must be a number from {lowest} to {highest}, not {shown(value)}"
     if not 0 < rule.probability <= 1:
-        return f"probability must be above 0 and at most 1, not {rule.probability!r}"
+        return f"probability must be above 0 and at most 1, not {shown(rule.probability)}"
     return ""
 
 
@@ -208,7 +229,7 @@ def _check_actions(rule: FaultRule) -> str:
     for name, values in (("hold", ("request", "answer")), ("drop", ("before", "after"))):
         value = getattr(rule, name)
         if value is not None and value not in values:
-            return f"{name} must be {' or '.join(values)}, not {value!r}"
+            return f"{name} must be {' or '.join(values)}, not {shown(value)}"
     if rule.drop is not None and (rule.error is not None or rule.truncate is not None):
         return "drop sends no answer, so that there is none to put an error in or to truncate"
     if rule.drop == "before" and (rule.late is not None or rule.hold == "answer"):

@@ -8,7 +8,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
-from kcoord.control import Control, GroupView, TopicView
+from kcoord.control import Control, GroupView, TopicView, given
 from kcoord.control.groups import USUAL_TIMEOUT, Offset
 from kcoord.control.topics import NO_SETTINGS
 from kcoord.core.outcome import Now
@@ -122,8 +122,8 @@ class AsyncKcoord:
         return await self.run(lambda control: control.groups.list())
 
     def group(self, group_id: str) -> "AsyncGroup":
-        """Return a group, which need not exist yet."""
-        return AsyncGroup(self, group_id)
+        """Return a group, which need not exist yet. Raises Impossible for what no group can be called."""
+        return AsyncGroup(self, given.group(group_id))
 
     async def timeline(self, group_id: str) -> Timeline:
         """Return what happened to a group until now: printed it is a story. Raises NotFound if nothing did."""

@@ -8,7 +8,7 @@ import socket
 from collections.abc import Callable, Coroutine, Mapping
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
-from kcoord.control import Control, Impossible, NotFound, TopicView
+from kcoord.control import Control, Impossible, NotFound, TopicView, given
 from kcoord.control.errors import ControlError
 from kcoord.control.topics import NO_SETTINGS
 from kcoord.testing.brokers import Brokers
@@ -98,10 +98,10 @@ class ExternalKcoord(Kcoord):
     def create_topic(self, name: str, partitions: int = 1, settings: Mapping[str, str] = NO_SETTINGS) -> TopicView:
         """Create a topic. Raises Impossible."""
         topic = CreatableTopic(
-            name=name,
-            num_partitions=partitions,
+            name=given.named("a topic's name", name),
+            num_partitions=given.partitions(name, partitions),
             replication_factor=1,
-            configs=[CreatableTopicConfig(name=key, value=value) for key, value in settings.items()],
+            configs=[CreatableTopicConfig(name=key, value=value) for key, value in given.settings(settings).items()],
         )
         answer = self._ask(CreateTopicsRequest(topics=[topic], timeout_ms=int(PATIENCE * 1000)))
         created = answer.topics[0]
@@ -113,7 +113,9 @@ class ExternalKcoord(Kcoord):
 
     def delete_topic(self, name: str) -> None:
         """Delete a topic. Raises NotFound, Impossible."""
-        answer = self._ask(DeleteTopicsRequest(topic_names=[name], timeout_ms=int(PATIENCE * 1000)))
+        answer = self._ask(
+            DeleteTopicsRequest(topic_names=[given.named("a topic's name", name)], timeout_ms=int(PATIENCE * 1000))
+        )
         code = ErrorCode(answer.responses[0].error_code)
         self._created.discard(name)
         if code is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:

@@ -4,6 +4,7 @@ import warnings
 from types import TracebackType
 from typing import Any, Self
 
+from kcoord.control.errors import Impossible
 from kcoord.control.faults import FaultView
 from kcoord.faults import FaultRule
 from kcoord.testing.runs import AwaitsRun, Runs
@@ -31,8 +32,12 @@ class Faults:
         return FaultScope(self._kcoord, parts)
 
     def add(self, rule: FaultRule | None = None, **parts: Any) -> FaultView:
-        """Put a fault in force until it is removed, or the server is reset."""
-        return self._kcoord.run(lambda control: control.faults.add(parts if rule is None else rule))
+        """Put a fault in force, given as a rule or by its parts, until it is removed, or the server is reset.
+
+        Raises Impossible.
+        """
+        wanted = _rule(rule, parts)
+        return self._kcoord.run(lambda control: control.faults.add(wanted))
 
     def list(self) -> tuple[FaultView, ...]:
         """Return those that are in force."""
@@ -111,8 +116,12 @@ class AsyncFaults:
         return AsyncFaultScope(self._kcoord, parts)
 
     async def add(self, rule: FaultRule | None = None, **parts: Any) -> FaultView:
-        """Put a fault in force until it is removed, or the server is reset. Raises Impossible."""
-        return await self._kcoord.run(lambda control: control.faults.add(parts if rule is None else rule))
+        """Put a fault in force, given as a rule or by its parts, until it is removed, or the server is reset.
+
+        Raises Impossible.
+        """
+        wanted = _rule(rule, parts)
+        return await self._kcoord.run(lambda control: control.faults.add(wanted))
 
     async def list(self) -> tuple[FaultView, ...]:
         """Return those that are in force."""
@@ -168,3 +177,11 @@ class AsyncFaultScope:
         if self._number is None:
             raise RuntimeError("a fault is in force within an async with statement")
         return self._number
+
+
+def _rule(rule: FaultRule | None, parts: dict[str, Any]) -> FaultRule | dict[str, Any]:
+    if rule is None:
+        return parts
+    if parts:
+        raise Impossible(f"a fault is given as a rule or by its parts, not as both: {', '.join(parts)}")
+    return rule

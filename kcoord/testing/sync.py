@@ -4,7 +4,7 @@ from collections.abc import Callable, Coroutine, Mapping
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from kcoord.control import Control, GroupView, Impossible, MemberView, TopicView
+from kcoord.control import Control, GroupView, Impossible, MemberView, TopicView, given
 from kcoord.control.groups import USUAL_TIMEOUT, Offset
 from kcoord.control.topics import NO_SETTINGS
 from kcoord.core.outcome import Now
@@ -127,8 +127,8 @@ class Kcoord:
         return self.run(lambda control: control.groups.list())
 
     def group(self, group_id: str) -> "Group":
-        """Return a group, which need not exist yet."""
-        return Group(self, group_id)
+        """Return a group, which need not exist yet. Raises Impossible for what no group can be called."""
+        return Group(self, given.group(group_id))
 
     def timeline(self, group_id: str) -> Timeline:
         """Return what happened to a group until now: printed it is a story. Raises NotFound if nothing did."""

@@ -4,14 +4,15 @@ Those that are `async` there are so here, and never wait but in this thread: `do
 """
 
 from collections.abc import Coroutine, Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from typing import Any, TypeVar
 
-from kcoord.control import GroupView, Impossible, NotFound, TopicView
+from kcoord.control import GroupView, Impossible, NotFound, TopicView, given
 from kcoord.control.brokers import BrokerView
 from kcoord.control.faults import FaultView
-from kcoord.control.groups import USUAL_TIMEOUT, Offset, new_offset
+from kcoord.control.groups import USUAL_TIMEOUT, Offset, new_offsets
 from kcoord.control.topics import NO_SETTINGS
+from kcoord.control.wishes import Wish
 from kcoord.core.outcome import Now
 from kcoord.faults import BadFault, FaultRule
 from kcoord.timeline.findings import Finding
@@ -72,7 +73,8 @@ class RemoteClock:
 
     async def advance(self, seconds: float, *, heartbeats: bool = True) -> Now:
         """Move time forward."""
-        return _now(self._client.post("clock", "advance", seconds=seconds, heartbeats=heartbeats))
+        body = {"seconds": given.move(seconds), "heartbeats": given.flag("heartbeats", heartbeats)}
+        return _now(self._client.post("clock", "advance", **body))
 
     def freeze(self) -> Now:
         """Let time stand still."""
@@ -95,7 +97,7 @@ class RemoteGroups:
 
     def get(self, group_id: str) -> GroupView:
         """Return a group."""
-        return read(GroupView, self._client.get("groups", _named(group_id)))
+        return read(GroupView, self._client.get("groups", given.group(group_id)))
 
     async def wait(
         self,
@@ -108,42 +110,42 @@ class RemoteGroups:
         timeout: float = USUAL_TIMEOUT,  # noqa: ASYNC109 - as in Control
     ) -> GroupView:
         """Wait until a group is what is asked for."""
-        patience = PATIENCE + (timeout if isinstance(timeout, int | float) and timeout > 0 else 0)
-        wish = {"state": state, "members": members, "generation": generation, "synced": synced, "timeout": timeout}
-        return self._post(group_id, "wait", patience=patience, **wish)
+        wish = Wish(state=state, members=members, generation=generation, synced=synced, timeout=timeout)
+        return self._post(group_id, "wait", patience=PATIENCE + timeout, **asdict(wish))
 
     async def rebalance(self, group_id: str, reason: str = "") -> GroupView:
         """Let every member join again."""
-        return self._post(group_id, "rebalance", reason=reason)
+        return self._post(group_id, "rebalance", reason=given.text("reason", reason))
 
     async def expire(self, group_id: str, member: str) -> GroupView:
         """Put a member out as if its session had ended."""
-        return self._post(group_id, "expire", member=member)
+        return self._post(group_id, "expire", member=given.named("a member", member))
 
     async def fence(self, group_id: str, instance_id: str) -> GroupView:
         """Give a static member's place to an impostor."""
-        return self._post(group_id, "fence", instance_id=instance_id)
+        return self._post(group_id, "fence", instance_id=given.named("an instance id", instance_id))
 
     async def evict(self, group_id: str, member: str, reason: str = "evicted by an operator") -> GroupView:
         """Let a member leave."""
-        return self._post(group_id, "evict", member=member, reason=reason)
+        given.named("a member", member)
+        return self._post(group_id, "evict", member=member, reason=given.text("reason", reason))
 
     async def set_offsets(self, group_id: str, offsets: Mapping[tuple[str, int], Offset]) -> GroupView:
         """Let these be the committed offsets."""
-        wanted = [new_offset(place, value) for place, value in offsets.items()]
+        wanted = new_offsets(offsets)
         listed = [
             {"topic": each.topic, "partition": each.partition, "offset": each.offset, "metadata": each.metadata}
             for each in wanted
         ]
-        answer = self._client.ask("PUT", "groups", _named(group_id), "offsets", body={"offsets": listed})
+        answer = self._client.ask("PUT", "groups", given.group(group_id), "offsets", body={"offsets": listed})
         return read(GroupView, answer)
 
     async def delete(self, group_id: str) -> None:
         """Let a group be no more."""
-        self._client.delete("groups", _named(group_id))
+        self._client.delete("groups", given.group(group_id))
 
     def _post(self, group_id: str, what: str, *, patience: float = PATIENCE, **body: Any) -> GroupView:
-        return read(GroupView, self._client.post("groups", _named(group_id), what, patience=patience, **body))
+        return read(GroupView, self._client.post("groups", given.group(group_id), what, patience=patience, **body))
 
 
 class RemoteTopics:
@@ -158,16 +160,20 @@ class RemoteTopics:
 
     def get(self, name: str) -> TopicView:
         """Return one topic."""
-        return read(TopicView, self._client.get("topics", _named(name)))
+        return read(TopicView, self._client.get("topics", given.named("a topic's name", name)))
 
     def create(self, name: str, partitions: int = 1, settings: Mapping[str, str] = NO_SETTINGS) -> TopicView:
         """Create a topic."""
-        body = {"name": name, "partitions": partitions, "settings": dict(settings)}
+        body = {
+            "name": given.named("a topic's name", name),
+            "partitions": given.partitions(name, partitions),
+            "settings": given.settings(settings),
+        }
         return read(TopicView, self._client.ask("POST", "topics", body=body))
 
     async def delete(self, name: str) -> None:
         """Delete a topic."""
-        self._client.delete("topics", _named(name))
+        self._client.delete("topics", given.named("a topic's name", name))
 
 
 class RemoteFaults:
@@ -187,7 +193,7 @@ class RemoteFaults:
 
     def get(self, number: int) -> FaultView:
         """Return the fault of that number."""
-        return read(FaultView, self._client.get("faults", number))
+        return read(FaultView, self._client.get("faults", _fault(number)))
 
     def list(self) -> tuple[FaultView, ...]:
         """Return all that are in force."""
@@ -195,11 +201,11 @@ class RemoteFaults:
 
     def remove(self, number: int) -> FaultView:
         """Take a fault away."""
-        return read(FaultView, self._client.delete("faults", number))
+        return read(FaultView, self._client.delete("faults", _fault(number)))
 
     def release(self, number: int) -> int:
         """Let go what a fault holds."""
-        return int(self._client.post("faults", number, "release")["released"])
+        return int(self._client.post("faults", _fault(number), "release")["released"])
 
     def clear(self) -> None:
         """Take all faults away."""
@@ -218,23 +224,27 @@ class RemoteBrokers:
 
     def get(self, node_id: int) -> BrokerView:
         """Return a broker."""
-        return read(BrokerView, self._client.get("brokers", node_id))
+        return read(BrokerView, self._client.get("brokers", _broker(node_id)))
 
     async def stop(self, node_id: int, *, elect: bool = True) -> BrokerView:
         """Stop a broker."""
-        return read(BrokerView, self._client.post("brokers", node_id, "stop", elect=elect))
+        return read(
+            BrokerView, self._client.post("brokers", _broker(node_id), "stop", elect=given.flag("elect", elect))
+        )
 
     async def start(self, node_id: int) -> BrokerView:
         """Start a broker again."""
-        return read(BrokerView, self._client.post("brokers", node_id, "start"))
+        return read(BrokerView, self._client.post("brokers", _broker(node_id), "start"))
 
     def move(self, group_id: str, to: int | None = None, *, loading: float = 0.0) -> BrokerView:
         """Let another broker coordinate a group."""
-        return read(BrokerView, self._client.post("groups", _named(group_id), "move", to=to, loading=loading))
+        given.seconds("loading", loading)
+        wanted = None if to is None else _broker(to)
+        return read(BrokerView, self._client.post("groups", given.group(group_id), "move", to=wanted, loading=loading))
 
     def loading(self, group_id: str, seconds: float) -> None:
         """Let a group's coordinator load for so long."""
-        self._client.post("groups", _named(group_id), "load", seconds=seconds)
+        self._client.post("groups", given.group(group_id), "load", seconds=given.seconds("loading", seconds))
 
     async def reset(self) -> None:
         """Let every broker run, and lead what it led at first."""
@@ -254,7 +264,9 @@ class RemoteTimelines:
     def of(self, group_id: str) -> "RemoteTimeline":
         """Return what happened to a group until now."""
         return RemoteTimeline(
-            group_id, self._client.get("timeline", _named(group_id)), self._client.get("timeline", group_id, text=True)
+            group_id,
+            self._client.get("timeline", given.group(group_id)),
+            self._client.get("timeline", group_id, text=True),
         )
 
     def story(self, group_id: str) -> str:
@@ -309,7 +321,9 @@ def _place(text: str) -> tuple[str, int]:
     return topic, int(index)
 
 
-def _named(name: Any) -> str:
-    if not isinstance(name, str) or not name:
-        raise Impossible(f"a name is a text that is not empty, not {name!r}")
-    return name
+def _fault(number: object) -> int:
+    return given.number("a fault's number", number)
+
+
+def _broker(node_id: object) -> int:
+    return given.number("a broker's id", node_id)

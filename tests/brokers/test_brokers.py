@@ -333,7 +333,7 @@ async def test_what_cannot_be(autojump_clock, cluster):
     with pytest.raises(Impossible, match=f"broker {here} coordinates group g already"):
         cluster.brokers.move("g", here)
     for seconds in (-1, float("nan"), float("inf"), "1", True):
-        with pytest.raises(Impossible, match="loading takes a number of seconds from 0"):
+        with pytest.raises(Impossible, match="it must be a number of seconds from 0"):
             cluster.brokers.loading("g", seconds)
     first, second = cluster.not_coordinators_of("g")
     await cluster.brokers.stop(first)

@@ -191,6 +191,59 @@ def test_misuse(kcoord, arguments, sentence):
     assert err[0].startswith(f"kcoord: {sentence}")
 
 
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        *(
+            (["clock", "advance", each], "the clock only moves forward, by")
+            for each in ("-1", "nan", "inf", "-inf", "1e999")
+        ),
+        (["clock", "advance", "1e300"], "the clock is moved by 31622400 s (366 days) at once at most, not 1e+300"),
+        *(
+            (["groups", "load", "g", each], f"loading is {each}: it must be a number")
+            for each in ("-1.0", "nan", "inf")
+        ),
+        (["groups", "load", "g", "1e300"], "loading is 1e+300: it must be at most 31622400 s (366 days)"),
+        (["groups", "move", "g", "--loading=nan"], "loading is nan: it must be a number of seconds from 0"),
+        (["groups", "move", "g", "--to=-1"], "a broker's id is -1: it must be a whole number from 0"),
+        (["groups", "move", "g", f"--to={'9' * 40}"], "a broker's id is a number of more than 30 digits"),
+        (["groups", "wait", "g"], "nothing to wait for was named"),
+        (["groups", "wait", "g", "--members=1", "--timeout=nan"], "timeout is nan: it must be a number of seconds"),
+        (["groups", "wait", "g", "--members=1", "--timeout=inf"], "timeout is inf: it must be a number of seconds"),
+        (["groups", "wait", "g", "--members=1", "--timeout=1e300"], "timeout is 1e+300: it must be at most"),
+        (["groups", "wait", "g", "--members=-1"], "members is -1: it must be a whole number from 0"),
+        (["groups", "wait", "g", "--state=stable"], "no group is ever in the state 'stable': the states are"),
+        (["groups", "wait", "g", "--state=Empty", "--members=1"], "no group that is Empty has members"),
+        (["groups", "wait", "g", "--state=Stable", "--members=0"], "no group that is Stable is without members"),
+        (["groups", "wait", "g", "--state=Dead", "--generation=0"], "a group that is Dead has no generation"),
+        (["groups", "show", ""], "a group's id is a text that is not empty, not ''"),
+        (["groups", "delete", ""], "a group's id is a text that is not empty, not ''"),
+        (["groups", "expire", "g", ""], "a member is a text that is not empty, not ''"),
+        (["groups", "set-offsets", "g", ":0=1"], ""),
+        (["timeline", ""], "a group's id is a text that is not empty, not ''"),
+        (["timeline", "", "--findings"], "a group's id is a text that is not empty, not ''"),
+        (["faults", "remove", "-1"], "fault is '-1': it must be a whole number from 0"),
+        (["faults", "release", "-1"], "fault is '-1': it must be a whole number from 0"),
+        (["faults", "add", "error=27", "delay=nan"], "delay must be a number from 0, not nan"),
+        (["faults", "add", "error=27", "seconds=1e999"], "seconds must be a number from 0, not inf"),
+        (["faults", "add", "error=27", "late=1e300"], "late must be a number from 0 to 31622400, not 1e+300"),
+        (["faults", "add", "error=27", "nth=0"], "nth must be a number from 1, not 0"),
+        (
+            ["faults", "add", "error=27", f"nth={'9' * 40}"],
+            "nth must be a number from 1 to 2147483647, not a number of",
+        ),
+        (["brokers", "stop", "-1"], "broker is '-1': it must be a whole number from 0"),
+        (["brokers", "start", "9" * 40], f"broker is '{'9' * 40}': it must be a whole number from 0"),
+    ],
+)
+def test_what_cannot_be(kcoord, client, arguments, sentence):
+    out, err, status = kcoord(*arguments)
+    assert (out, len(err)) == ("", 1)
+    assert status == (1 if sentence else 2)
+    assert err[0].startswith(f"kcoord: {sentence}")
+    assert "Traceback" not in err[0]
+
+
 def test_without_an_address(kcoord, monkeypatch):
     monkeypatch.delenv("KCOORD_CONTROL")
     sentence = "kcoord: which server? Give --control, or KCOORD_CONTROL in the environment: http://HOST:PORT"

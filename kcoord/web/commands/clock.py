@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from kcoord.control import given
 from kcoord.web.commands.common import USUAL, Server, commands, say
 
 app = commands("clock", "The clock of a running server. Without a command: what time it has.")
@@ -33,7 +34,10 @@ def advance(
         Whether members whose connection is open count as having sent heartbeats meanwhile.
 
     """
-    server.ask(lambda client: client.post("clock", "advance", seconds=seconds, heartbeats=heartbeats), _show)
+    server.ask(
+        lambda client: client.post("clock", "advance", seconds=given.move(seconds), heartbeats=heartbeats),
+        _show,
+    )
 
 
 @app.command

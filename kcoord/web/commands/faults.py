@@ -4,7 +4,9 @@ from dataclasses import fields
 from typing import Any
 
 from kcoord.config import ConfigError
-from kcoord.faults import FaultRule
+from kcoord.control.errors import Impossible
+from kcoord.faults import BadFault, FaultRule
+from kcoord.web.client import ControlClient
 from kcoord.web.commands.common import USUAL, Server, commands, say, table
 from kcoord.web.shapes import hints
 
@@ -34,7 +36,16 @@ def add(*parts: str, server: Server = USUAL) -> None:
 
     """
     rule = fault(parts)
-    server.ask(lambda client: client.ask("POST", "faults", body=rule), _one)
+
+    def work(client: ControlClient) -> Any:
+        # What JSON has no form for is looked at here.
+        try:
+            FaultRule.of(rule)
+        except BadFault as error:
+            raise Impossible(str(error)) from None
+        return client.ask("POST", "faults", body=rule)
+
+    server.ask(work, _one)
 
 
 @app.command

@@ -1,12 +1,15 @@
 """`kcoord groups`: to look at a running server's groups, to wait for them, and to interfere with them."""
 
+from dataclasses import asdict
 from typing import Annotated, Any
 
 from cyclopts import Parameter
 
 from kcoord.config import ConfigError
+from kcoord.control import given
 from kcoord.control.groups import USUAL_TIMEOUT
-from kcoord.web.client import PATIENCE
+from kcoord.control.wishes import Wish
+from kcoord.web.client import PATIENCE, ControlClient
 from kcoord.web.commands.brokers import show_one
 from kcoord.web.commands.common import USUAL, Server, commands, partitions, say, seconds, table
 
@@ -22,7 +25,7 @@ def show_all(*, server: Server = USUAL) -> None:
 @app.command
 def show(group: str, *, server: Server = USUAL) -> None:
     """Show a group, its members and its offsets."""
-    server.ask(lambda client: client.get("groups", group), _show)
+    server.ask(lambda client: client.get("groups", given.group(group)), _show)
 
 
 @app.command
@@ -57,10 +60,12 @@ def wait(
         Seconds of real time.
 
     """
-    wish: dict[str, Any] = {"state": state, "members": members, "generation": generation}
-    wish |= {"synced": synced, "timeout": timeout}
-    patience = PATIENCE + max(0.0, timeout)
-    server.ask(lambda client: client.post("groups", group, "wait", patience=patience, **wish), _show)
+
+    def work(client: ControlClient) -> Any:
+        wish = Wish(state=state, members=members, generation=generation, synced=synced, timeout=timeout)
+        return client.post("groups", given.group(group), "wait", patience=PATIENCE + timeout, **asdict(wish))
+
+    server.ask(work, _show)
 
 
 @app.command
@@ -80,7 +85,7 @@ def rebalance(
         Why; it is told in the timeline.
 
     """
-    server.ask(lambda client: client.post("groups", group, "rebalance", reason=reason), _show)
+    server.ask(lambda client: client.post("groups", given.group(group), "rebalance", reason=reason), _show)
 
 
 @app.command
@@ -95,13 +100,13 @@ def expire(group: str, member: str, *, server: Server = USUAL) -> None:
         A member id, an instance id, or a client id that one member has alone.
 
     """
-    server.ask(lambda client: client.post("groups", group, "expire", member=member), _show)
+    server.ask(lambda client: client.post("groups", given.group(group), "expire", member=member), _show)
 
 
 @app.command
 def fence(group: str, instance_id: str, *, server: Server = USUAL) -> None:
     """Let a static member meet FENCED_INSTANCE_ID (82), as if its place had been taken."""
-    server.ask(lambda client: client.post("groups", group, "fence", instance_id=instance_id), _show)
+    server.ask(lambda client: client.post("groups", given.group(group), "fence", instance_id=instance_id), _show)
 
 
 @app.command
@@ -125,7 +130,7 @@ def evict(
 
     """
     body = {"member": member} if reason is None else {"member": member, "reason": reason}
-    server.ask(lambda client: client.ask("POST", "groups", group, "evict", body=body), _show)
+    server.ask(lambda client: client.ask("POST", "groups", given.group(group), "evict", body=body), _show)
 
 
 @app.command
@@ -143,13 +148,13 @@ def set_offsets(group: str, *offsets: str, server: Server = USUAL) -> None:
     if not offsets:
         raise ConfigError("which offsets? Give TOPIC:PARTITION=OFFSET")
     wanted = {"offsets": [_offset(each) for each in offsets]}
-    server.ask(lambda client: client.ask("PUT", "groups", group, "offsets", body=wanted), _show)
+    server.ask(lambda client: client.ask("PUT", "groups", given.group(group), "offsets", body=wanted), _show)
 
 
 @app.command
 def delete(group: str, *, server: Server = USUAL) -> None:
     """Let a group be no more, whoever is in it."""
-    server.ask(lambda client: client.delete("groups", group), lambda _: None)
+    server.ask(lambda client: client.delete("groups", given.group(group)), lambda _: None)
 
 
 @app.command
@@ -172,13 +177,21 @@ def move(
         Seconds on the server's clock for which it loads.
 
     """
-    server.ask(lambda client: client.post("groups", group, "move", to=to, loading=loading), show_one)
+    server.ask(
+        lambda client: client.post(
+            "groups", given.group(group), "move", to=to, loading=given.seconds("loading", loading)
+        ),
+        show_one,
+    )
 
 
 @app.command
 def load(group: str, seconds: float, *, server: Server = USUAL) -> None:
     """Let a group's coordinator load for so many seconds on the server's clock."""
-    server.ask(lambda client: client.post("groups", group, "load", seconds=seconds), lambda _: None)
+    server.ask(
+        lambda client: client.post("groups", given.group(group), "load", seconds=given.seconds("loading", seconds)),
+        lambda _: None,
+    )
 
 
 def _offset(text: str) -> dict[str, Any]:

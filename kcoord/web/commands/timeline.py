@@ -5,6 +5,7 @@ from typing import Annotated, Any
 
 from cyclopts import Parameter
 
+from kcoord.control import given
 from kcoord.timeline.names import printable
 from kcoord.timeline.timeline import LONGEST_LINE
 from kcoord.web.client import ControlClient
@@ -33,7 +34,7 @@ def show(
     if group is None:
         server.ask(lambda client: client.get("timeline"), _groups)
     elif findings:
-        server.ask(lambda client: client.get("timeline", group, "findings"), _findings)
+        server.ask(lambda client: client.get("timeline", given.group(group), "findings"), _findings)
     else:
         server.ask(lambda client: _timeline(client, group, text=not server.json), _story)
 
@@ -44,7 +45,7 @@ def _groups(told: dict[str, Any]) -> None:
 
 
 def _timeline(client: ControlClient, group: str, *, text: bool) -> Any:
-    return client.get("timeline", group, text=text)
+    return client.get("timeline", given.group(group), text=text)
 
 
 def _story(text: str) -> None:

@@ -1,0 +1,55 @@
+"""Whatever a control's methods are called with: what cannot be is one sentence, and changes nothing."""
+
+import pytest
+
+from kcoord.control.brokers import BrokersControl
+from kcoord.control.clock import ClockControl
+from kcoord.control.faults import FaultsControl
+from kcoord.control.groups import GroupsControl
+from kcoord.control.timeline import TimelineControl
+from kcoord.control.topics import TopicsControl
+from tests.control.wrong import awaited_refusal, check, written, wrong_calls
+
+INSIDE = {
+    GroupsControl: ("delete_all", "lately"),
+    TimelineControl: ("story", "forget"),
+}
+"""What only the control itself calls."""
+
+
+def snapshot(control):
+    return (
+        control.groups.list(),
+        control.topics.list(),
+        control.brokers.list(),
+        control.faults.list(),
+        control.clock.now(),
+        control.clock.is_frozen,
+        [str(control.timeline.of(each)) for each in control.timeline.groups()],
+    )
+
+
+@pytest.mark.parametrize(
+    ("part", "cls"),
+    [
+        ("clock", ClockControl),
+        ("groups", GroupsControl),
+        ("topics", TopicsControl),
+        ("faults", FaultsControl),
+        ("brokers", BrokersControl),
+        ("timeline", TimelineControl),
+    ],
+)
+async def test_nothing_happens(autojump_clock, bench, part, cls):
+    control = bench.control
+    control.faults.add({"api": "Heartbeat", "error": 27, "member": "nobody"})
+    await bench.stable(bench.consumer("a", instance="i1"))
+    control.clock.freeze()
+    before = snapshot(control)
+    walked = set()
+    for method, how, expected in wrong_calls(cls, *INSIDE.get(cls, ())):
+        error = await awaited_refusal(getattr(getattr(control, part), method), **how)
+        check(error, expected, method, how)
+        assert snapshot(control) == before, f"{method} takes {written(how)}"
+        walked.add(method)
+    assert walked
