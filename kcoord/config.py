@@ -23,7 +23,7 @@ from kcoord.listeners import listeners as read_listeners
 from kcoord.log.catalog import INTERNAL_TOPICS, METADATA_TOPIC, OFFSETS_TOPIC, Catalog, TopicRefused
 from kcoord.log.topic_config import JAVA_BLANKS as JAVA_BLANKS
 from kcoord.log.topic_config import NO_LIMIT, PRODUCER, TopicConfig, compression_type, policies, timestamp_type
-from kcoord.releases.masks import Mask, masks
+from kcoord.releases.masks import Mask, masks, why_not
 from kcoord.releases.release import RELEASES, release_name
 
 INT32_MIN, INT32_MAX = -(2**31), 2**31 - 1
@@ -379,7 +379,8 @@ class Config:
         for key, value in settings.items():
             setting = SETTINGS.get(key)
             if setting is None:
-                raise ConfigError(f"{_cut(key)} is not a setting that kcoord knows")
+                name = _cut(key) if isinstance(key, str) else _shown(key)
+                raise ConfigError(f"{name} is not a setting that kcoord knows")
             if setting.attribute in values:
                 raise ConfigError(f"{key} and {given_as[setting.attribute]} are the same setting")
             given_as[setting.attribute] = key
@@ -401,6 +402,10 @@ class Config:
         if self.retention_ms == 0:
             key = next(each for each in _RETENTION if self.is_set(each)).replace("_", ".")
             raise ConfigError(f"{key} is 0: it must be at least 1, or -1 for no limit")
+        for mask in self.mask:
+            why = why_not(mask, self.as_version)
+            if why:
+                raise ConfigError(f"mask has {mask}: {why}")
         names = {listener.name for listener in self.listeners}
         _check_distinct(self.listeners)
         for advertised in self.advertised_listeners:
@@ -440,7 +445,9 @@ class Setting:
             value = ",".join(value)
         text = _as_text(value)
         if text is None:
-            raise ConfigError(f"{key} is {_shown(value)}: it must be a single value")
+            raise ConfigError(f"{key} is {_shown(value)}: it must be {self._instead_of(value)}")
+        if isinstance(value, int) and abs(value) > INT64_MAX and self.type_name in {"int", "long"}:
+            raise ConfigError(f"{key} is {_shown(value)}: it must be {self.allowed}")
         text = text.strip(JAVA_BLANKS)
         try:
             result = self._reader(text)
@@ -452,6 +459,12 @@ class Setting:
         if self._pattern is not None and re.fullmatch(self._pattern, text) is None:
             raise ConfigError(f"{key} is {_shown(text)}: it must be {self.allowed}")
         return result
+
+    def _instead_of(self, value: object) -> str:
+        """Say what there is instead of a value that has no text."""
+        if isinstance(value, float):
+            return "a whole number" if self.type_name in {"int", "long"} else "a text in quotes"
+        return "a single value"
 
 
 def _as_text(value: object) -> str | None:
@@ -492,6 +505,8 @@ def _read_topics(topics: Mapping[str, object]) -> dict[str, int]:
     catalog.create(OFFSETS_TOPIC, 1, UUID(int=1))
     found: dict[str, int] = {}
     for number, (name, count) in enumerate(topics.items(), start=2):
+        if not isinstance(name, str):
+            raise ConfigError(f"{_shown(name)} cannot name a topic: it must be a text")
         if name in INTERNAL_TOPICS or name == METADATA_TOPIC:
             raise ConfigError(f"topic {name} is internal and cannot be asked for")
         try:

@@ -3,7 +3,8 @@
 import re
 from dataclasses import dataclass
 
-from kcoord.releases.ranges import KEYS
+from kcoord.releases.ranges import ADVERTISED, KEYS, NAMES
+from wire.messages import REQUESTS
 from wire.schema import Versions
 
 NONE = "none"
@@ -25,7 +26,8 @@ class Mask:
     def __str__(self) -> str:
         if self.versions is None:
             return f"{self.api}={NONE}"
-        return f"{self.api}={self.versions.lowest}-{self.versions.highest}"
+        lowest, highest = self.versions.lowest, self.versions.highest
+        return f"{self.api}={lowest}" if lowest == highest else f"{self.api}={lowest}-{highest}"
 
 
 def masks(text: str) -> tuple[Mask, ...]:
@@ -48,6 +50,34 @@ def _versions(api: str, lowest: int, highest: int) -> Versions:
     if lowest > highest:
         raise ValueError(f"of {api} there can be no versions from {lowest} to {highest}")
     return Versions.parse(f"{lowest}-{highest}")
+
+
+def served_versions(api: str, release: str | None) -> Versions | None:
+    """Return the versions of an API that are served without a mask, as far as a release has them; None for none."""
+    key = KEYS[api]
+    ranges = [ADVERTISED[name][key] for name in NAMES if key in ADVERTISED[name] and release in (None, name)]
+    if not ranges:
+        return None
+    whole = f"{min(each.lowest for each in ranges)}-{max(each.highest for each in ranges)}"
+    return cut(REQUESTS[key].VERSIONS, Versions.parse(whole))
+
+
+def why_not(mask: Mask, release: str | None) -> str:
+    """Return why a mask cannot be, in the words that follow it, or "".
+
+    It can only leave versions that are served, in the release that is imitated if there is one; but it may begin with
+    older ones, so that 0-6 means what there is up to 6. Any API may be taken away, also those that clients cannot do
+    without: how they fail then is to be seen.
+    """
+    if mask.versions is None:
+        return ""
+    served = served_versions(mask.api, release)
+    if served is None:
+        return f"Kafka {release} has no {mask.api}"
+    if mask.versions.highest > served.highest or cut(mask.versions, served) is None:
+        of_release = "" if release is None else f" of Kafka {release}"
+        return f"versions {served.lowest}-{served.highest} of {mask.api}{of_release} are served"
+    return ""
 
 
 def cut(one: Versions, other: Versions) -> Versions | None:

@@ -29,7 +29,7 @@ class AsyncKcoord:
         self,
         topics: Topics | None = None,
         *,
-        brokers: int = 1,
+        brokers: int | None = None,
         as_version: str | None = None,
         mask: Masks | None = None,
         settings: Settings | None = None,

@@ -12,7 +12,7 @@ from kcoord.control import Control, Impossible, NotFound, TopicView, given
 from kcoord.control.errors import ControlError
 from kcoord.control.topics import NO_SETTINGS
 from kcoord.testing.brokers import Brokers
-from kcoord.testing.defaults import Masks, Settings, Topics
+from kcoord.testing.defaults import Masks, Settings, Topics, config_for
 from kcoord.testing.faults import Faults
 from kcoord.testing.sync import Clock, Kcoord
 from wire.errors import ErrorCode
@@ -40,7 +40,8 @@ VERSIONS: Mapping[type, int] = {CreateTopicsRequest: 4, DeleteTopicsRequest: 3, 
 class ExternalKcoord(Kcoord):
     """A server at an address. `topics` are created by the first test that needs them, and deleted with the others.
 
-    Settings are not its to have: raises Impossible if any are given.
+    It has the defaults that it has, and settings are not its to have: raises Impossible if any are given, and where
+    fewer brokers run than wanted; ConfigError for what no server could be given.
     """
 
     def __init__(
@@ -48,12 +49,13 @@ class ExternalKcoord(Kcoord):
         bootstrap: str,
         topics: Topics | None = None,
         *,
-        brokers: int = 1,  # noqa: ARG002 - it has as many as it has
+        brokers: int | None = None,
         as_version: str | None = None,
         mask: Masks | None = None,
         settings: Settings | None = None,
-        kafka_defaults: bool = False,  # noqa: ARG002 - it has the defaults that it has
+        kafka_defaults: bool = False,
     ) -> None:
+        config_for(topics, settings, kafka_defaults=kafka_defaults, brokers=brokers, as_version=as_version, mask=mask)
         self._bootstrap = bootstrap
         self._created: set[str] = set()
         self._topics = dict(topics or {})
@@ -68,6 +70,10 @@ class ExternalKcoord(Kcoord):
             raise Impossible(f"the server at {bootstrap} is of the release that it is of, and nothing of it is masked")
         if settings:
             raise Impossible(f"the server at {bootstrap} cannot be given settings: {', '.join(settings)}")
+        if brokers is not None:
+            having = len(self._ask(MetadataRequest(topics=[], allow_auto_topic_creation=False)).brokers)
+            if having < brokers:
+                raise Impossible(f"the server at {bootstrap} has {having} brokers, and {brokers} are wanted")
         self._create_configured()
 
     @property

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from kcoord.control import Control, Impossible
 from kcoord.testing.brokers import Brokers
-from kcoord.testing.defaults import Masks, Settings, Topics
+from kcoord.testing.defaults import Masks, Settings, Topics, config_for
 from kcoord.testing.faults import Faults
 from kcoord.testing.sync import Clock, Kcoord
 from kcoord.testing.thread import ServerThread
@@ -30,7 +30,8 @@ class RemoteKcoord(Kcoord):
     itself believes to be. Timelines are told as the server tells them: their `events` and `generations` are not there,
     but in `plain()`.
 
-    Raises Impossible for what a server that runs already cannot be given, and where fewer brokers run than wanted.
+    Raises Impossible for what a server that runs already cannot be given, and where fewer brokers run than wanted;
+    ConfigError for what no server could be given.
     """
 
     def __init__(
@@ -39,12 +40,13 @@ class RemoteKcoord(Kcoord):
         topics: Topics | None = None,
         *,
         bootstrap: str | None = None,
-        brokers: int = 1,
+        brokers: int | None = None,
         as_version: str | None = None,
         mask: Masks | None = None,
         settings: Settings | None = None,
-        kafka_defaults: bool = False,  # noqa: ARG002 - it has the defaults that it has
+        kafka_defaults: bool = False,
     ) -> None:
+        config_for(topics, settings, kafka_defaults=kafka_defaults, brokers=brokers, as_version=as_version, mask=mask)
         if as_version is not None or mask:
             raise Impossible(f"the server at {url} is of the release that it is of, and nothing of it is masked")
         if settings:
@@ -58,7 +60,7 @@ class RemoteKcoord(Kcoord):
         self.brokers = Brokers(self)
         self._bootstrap = bootstrap or self._control.bootstrap
         having = len(self._control.brokers.list())
-        if having < brokers:
+        if brokers is not None and having < brokers:
             raise Impossible(f"the server at {url} has {having} brokers, and {brokers} are wanted")
         self.reset()
 

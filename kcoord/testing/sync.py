@@ -24,21 +24,22 @@ T = TypeVar("T")
 class Kcoord:
     """A server that real clients connect to, for as long as the `with` statement lasts.
 
-    `topics` are there from the start, by name with their numbers of partitions. `brokers` are logical ones: one server
-    at several ports, each of which leads a part of all partitions. `as_version` is a release of Apache Kafka, as "2.8",
-    whose API versions are offered and whose coordinator is imitated; `mask` leaves fewer versions of single APIs, as
-    {"OffsetCommit": "0-6", "OffsetDelete": None}. `settings` bear Kafka's names; without
-    them all are Kafka's defaults, but that a group's first member is not kept waiting, and that sessions may be as
-    short as one likes. `kafka_defaults` takes Kafka's for these as well.
+    `topics` are there from the start, by name with their numbers of partitions. `brokers` (1) are logical ones: one
+    server at several ports, each of which leads a part of all partitions. `as_version` is a release of Apache Kafka, as
+    "2.8", whose API versions are offered and whose coordinator is imitated; `mask` leaves fewer versions of some APIs,
+    as {"OffsetCommit": "0-6", "OffsetDelete": None}. `settings` bear Kafka's names; without them all are Kafka's
+    defaults, but that a group's first member is not kept waiting, and that sessions may be as short as one likes.
+    `kafka_defaults` takes Kafka's for these as well; what `settings` say comes before either.
 
-    Raises ConfigError for settings and topics that cannot be; entering raises CannotListen if a port is taken.
+    Raises ConfigError for settings and topics that cannot be, and for a setting that contradicts an argument; entering
+    raises CannotListen if a port is taken.
     """
 
     def __init__(
         self,
         topics: Topics | None = None,
         *,
-        brokers: int = 1,
+        brokers: int | None = None,
         as_version: str | None = None,
         mask: Masks | None = None,
         settings: Settings | None = None,

@@ -6,7 +6,7 @@ from kcoord.apis import APIS, BY_KEY
 from kcoord.apis.served import served
 from kcoord.config import Config, ConfigError
 from kcoord.core.behaviour import LATEST
-from kcoord.releases.masks import cut
+from kcoord.releases.masks import cut, served_versions
 from kcoord.releases.ranges import ADVERTISED, KEYS, NAMES
 from kcoord.releases.release import RELEASES, release_name
 from kcoord.testing.defaults import config_for
@@ -107,9 +107,34 @@ def test_masks_leave_less():
 
 
 def test_a_mask_leaves_less_of_a_release():
-    found = offered(as_version="2.8", mask=["JoinGroup=0-20", "OffsetCommit=0-1", "DescribeTopicPartitions=0"])
-    assert found["JoinGroup"] == (0, 7)
-    assert not found.keys() & {"OffsetCommit", "DescribeTopicPartitions"}
+    found = offered(as_version="2.8", mask=["JoinGroup=0-4", "OffsetCommit=0-2", "Heartbeat=none"])
+    assert found["JoinGroup"] == (0, 4)
+    assert found["OffsetCommit"] == (2, 2)
+    assert "Heartbeat" not in found
+
+
+def test_what_a_release_has_not_may_be_taken_away():
+    assert offered(as_version="0.11", mask="OffsetDelete=none") == offered(as_version="0.11")
+
+
+@pytest.mark.parametrize("api", ["FindCoordinator", "ApiVersions", "Metadata", "JoinGroup"])
+def test_anything_may_be_taken_away(api):
+    assert api not in offered(mask=f"{api}=none")
+
+
+@pytest.mark.parametrize("release", [None, *NAMES])
+def test_masks_are_measured_by_what_is_served(release):
+    """A mask of the newest version that is served leaves that; one of the version behind it cannot be."""
+    like = {} if release is None else {"as_version": release}
+    found = served(Config.from_settings({"as.version": release} if like else {}))
+    for api, key in KEYS.items():
+        whole = served_versions(api, release)
+        assert whole == (found[key].versions if key in found else None)
+        if whole is not None:
+            assert offered(**like, mask=f"{api}={whole.highest}")[api] == (whole.highest, whole.highest)
+        impossible = 0 if whole is None else whole.highest + 1
+        with pytest.raises(ConfigError, match=f"^mask has {api}={impossible}: "):
+            offered(**like, mask=f"{api}={impossible}")
 
 
 def test_masks_are_shown_as_they_are_given():
@@ -125,6 +150,18 @@ def test_masks_are_shown_as_they_are_given():
         ("JoinGroup=-1", "it must be of the form"),
         ("JoinGroup=5-2", "of JoinGroup there can be no versions from 5 to 2"),
         ("JoinGroup=1,JoinGroup=2", "JoinGroup is there twice"),
+        ("OffsetCommit=99", "mask has OffsetCommit=99: versions 2-10 of OffsetCommit are served"),
+        ("OffsetCommit=0-99", "mask has OffsetCommit=0-99: versions 2-10 of OffsetCommit are served"),
+        ("OffsetCommit=0-1", "mask has OffsetCommit=0-1: versions 2-10 of OffsetCommit are served"),
+        ("JoinGroup=10-12", "mask has JoinGroup=10-12: versions 0-9 of JoinGroup are served"),
+        ("joingroup=1", "joingroup is no API that is served"),
+        ("JoinGroup=0-99999", "it must be of the form"),
+        ("JoinGroup=", "it must be of the form"),
+        ("JoinGroup=0-", "it must be of the form"),
+        ("JoinGroup=all", "it must be of the form"),
+        (5, "mask is '5': it must be of the form"),
+        (1.5, "mask is 1.5: it must be a text in quotes"),
+        ({"JoinGroup": "1"}, "mask is a table: it must be a single value"),
     ],
 )
 def test_a_bad_mask_is_one_sentence(mask, sentence):
@@ -132,6 +169,21 @@ def test_a_bad_mask_is_one_sentence(mask, sentence):
         Config.from_settings({"mask": mask})
     assert sentence in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("release", "mask", "sentence"),
+    [
+        ("2.8", "JoinGroup=8", "mask has JoinGroup=8: versions 0-7 of JoinGroup of Kafka 2.8 are served"),
+        ("2.8", "JoinGroup=0-9", "mask has JoinGroup=0-9: versions 0-7 of JoinGroup of Kafka 2.8 are served"),
+        ("2.3", "OffsetDelete=0", "mask has OffsetDelete=0: Kafka 2.3 has no OffsetDelete"),
+        ("3", "DescribeGroups=6", "versions 0-5 of DescribeGroups of Kafka 3.9 are served"),
+    ],
+)
+def test_masks_of_what_a_release_has_not(release, mask, sentence):
+    with pytest.raises(ConfigError) as caught:
+        Config.from_settings({"as.version": release, "mask": mask})
+    assert sentence in str(caught.value)
 
 
 def test_the_fixture_takes_both():

@@ -143,6 +143,8 @@ def test_after_a_reset_nothing_of_before_is_there(k):
 
 # --- settings ---
 
+NO_NUMBER_OF_PARTITIONS = ("3", True, False, 1.0, None, b"1", [1], -1, 100_001, 10**9, 10**30, 10**5000)
+
 
 def settings_of(k):
     return k.run(lambda control: control._running.broker.config)
@@ -167,14 +169,88 @@ def test_tests_do_not_wait_by_default_and_kafkas_defaults_are_a_flag_away():
         ({"settings": {"group.max.size": "x"}}, "group.max.size is 'x': it must be a whole number"),
         ({"topics": {"a b": 1}}, "cannot name a topic"),
         ({"topics": {"a": 0}}, "topic a has 0 partitions"),
+        *(({"topics": {"a": each}}, "topic a has .* partitions: it must be a") for each in NO_NUMBER_OF_PARTITIONS),
+        *(({"topics": {each: 1}}, "cannot name a topic") for each in ("", ".", "..", "a" * 250, "ä", b"a", 5, None)),
+        ({"topics": {"a.b": 1, "a_b": 1}}, "topic a_b would collide with topic a.b: they differ only in . and _"),
+        ({"topics": {"__consumer.offsets": 1}}, "topic __consumer.offsets would collide with topic __consumer_offsets"),
+        ({"topics": {"__consumer_offsets": 1}}, "topic __consumer_offsets is internal"),
+        ({"topics": [("a", 1)]}, "topics must be given by name, as in a dict, not as a list"),
+        ({"topics": "a"}, "topics must be given by name, as in a dict, not as 'a'"),
+        ({"settings": {5: 1}}, "5 is not a setting that kcoord knows"),
+        ({"settings": {b"brokers": 1}}, "a bytes is not a setting that kcoord knows"),
+        ({"settings": {"group.max.size": b"5"}}, "group.max.size is a bytes: it must be a single value"),
+        ({"settings": [5]}, "settings must be given by name, as in a dict, not as a list"),
+        *(({"brokers": each}, "brokers is .*: it must be a whole number") for each in ("3", True, 1.5, b"3", [3])),
+        *(({"brokers": each}, "brokers is .*: it must be from 1 to 100") for each in (0, -1, 101, 10**30)),
+        *(
+            ({"as_version": each}, "as_version is .*: it must be a text, as")
+            for each in (2.8, 3, True, b"2.8", ["2.8"])
+        ),
+        *(({"as_version": each}, "as.version is '.*': it must be a release") for each in ("", "5", "2.9", "latest")),
+        *(({"kafka_defaults": each}, "kafka_defaults is .*: it must be true or false") for each in (None, 1, "yes")),
+        (
+            {"mask": {"OffsetCommit": "99"}},
+            "mask has OffsetCommit=99: versions 2-10 of OffsetCommit are served",
+        ),
+        ({"mask": {"OffsetCommit": "6-2"}}, "of OffsetCommit there can be no versions from 6 to 2"),
+        ({"mask": {"OffsetCommit": ""}}, "it must be of the form OffsetCommit=0-6,OffsetDelete=none"),
+        (
+            {"mask": {"OffsetCommit": "0-6,JoinGroup=1"}},
+            "mask has '0-6,JoinGroup=1' for 'OffsetCommit': it must be the",
+        ),
+        *(
+            ({"mask": {"OffsetCommit": each}}, "mask has .* for 'OffsetCommit': it must be the")
+            for each in (6, (0, 6), True)
+        ),
+        ({"mask": {"Commit": "1"}}, "Commit is no API that is served: there are"),
+        ({"mask": {8: "1"}}, "mask has '1' for 8: it must be the versions that are left"),
+        ({"mask": "OffsetCommit=0-6"}, "mask must be given by name, as in a dict, not as 'OffsetCommit=0-6'"),
+        (
+            {"mask": {"JoinGroup": "8"}, "as_version": "2.8"},
+            "versions 0-7 of JoinGroup of Kafka 2.8 are served",
+        ),
+        ({"brokers": 3, "settings": {"brokers": 2}}, "brokers is 3, but settings say that brokers is 2"),
+        ({"brokers": 1, "settings": {"brokers": "2"}}, "brokers is 1, but settings say that brokers is '2'"),
+        (
+            {"as_version": "2.8", "settings": {"as.version": "3.9"}},
+            "as_version is '2.8', but settings say that as.version is '3.9'",
+        ),
+        (
+            {"mask": {"OffsetCommit": "0-6"}, "settings": {"mask": "OffsetCommit=0-5"}},
+            "mask is 'OffsetCommit=0-6', but settings say that mask is 'OffsetCommit=0-5'",
+        ),
+        (
+            {"mask": {"OffsetCommit": "0-6"}, "settings": {"mask": ""}},
+            "mask is 'OffsetCommit=0-6', but settings say that",
+        ),
         ({"settings": {"store": "file:x"}}, "no store is called 'file:x'"),
     ],
 )
 def test_wrong_settings_are_said_to_the_caller(wrong, sentence):
     before = len(others())
-    with pytest.raises(ValueError if "store" in str(wrong) else ConfigError, match=sentence), Kcoord(**wrong):
+    with (
+        pytest.raises(ValueError if "store" in wrong.get("settings", ()) else ConfigError, match=sentence),
+        Kcoord(**wrong),
+    ):
         pass
     assert len(others()) == before
+
+
+@pytest.mark.parametrize(
+    "alike",
+    [
+        {"brokers": 2, "settings": {"brokers": "2"}},
+        {"as_version": "3", "settings": {"as.version": "3.9.1"}},
+        {
+            "mask": {"OffsetCommit": "0-6", "OffsetDelete": None},
+            "settings": {"mask": "OffsetCommit=0-6, OffsetDelete=none"},
+        },
+        {"settings": {"brokers": 2}},
+    ],
+)
+def test_the_same_may_be_said_twice(alike):
+    with Kcoord(**alike) as k:
+        assert len(k.brokers.list()) == settings_of(k).brokers == (2 if "brokers" in alike["settings"] else 1)
 
 
 # --- start and end ---

@@ -5,7 +5,7 @@ import asyncio
 import pytest
 import trio
 
-from kcoord.testing import AsyncClock, AsyncGroup, AsyncKcoord, Clock, Group, Impossible, Kcoord
+from kcoord.testing import AsyncClock, AsyncGroup, AsyncKcoord, Clock, ConfigError, Group, Impossible, Kcoord
 from kcoord.testing.brokers import AsyncBrokers, Brokers
 from kcoord.testing.external import ExternalKcoord
 from kcoord.testing.faults import AsyncFaults, Faults
@@ -102,3 +102,23 @@ def test_a_rule_and_its_parts_at_once(k):
     with pytest.raises(Impossible, match="a fault is given as a rule or by its parts, not as both: nth"):
         k.faults.add(rule, nth=2)
     assert len(k.faults.list()) == 1
+
+
+@pytest.mark.parametrize(
+    ("how", "sentence"),
+    [
+        ({"topics": {"x": "3"}}, "topic x has '3' partitions: it must be a whole number"),
+        ({"topics": {"a b": 1}}, "cannot name a topic"),
+        ({"mask": {"OffsetCommit": "99"}}, "versions 2-10 of OffsetCommit are served"),
+        ({"brokers": "3"}, "brokers is '3': it must be a whole number"),
+        ({"brokers": 1, "settings": {"brokers": 2}}, "brokers is 1, but settings say that brokers is 2"),
+        ({"kafka_defaults": "no"}, "kafka_defaults is 'no': it must be true or false"),
+        ({"brokers": 2}, "has 1 brokers, and 2 are wanted"),
+    ],
+)
+def test_what_a_server_that_runs_cannot_be_given_either(k, how, sentence):
+    before = snapshot(k)[:2]
+    for make in (lambda: ExternalKcoord(k.bootstrap, **how), lambda: RemoteKcoord(k.control_url, **how)):
+        with pytest.raises((ConfigError, Impossible), match=sentence):
+            make()
+    assert snapshot(k)[:2] == before
