@@ -207,6 +207,16 @@ class ClockMoved:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ClockFrozen:
+    """The server's clock stands still from now on: it is moved by hand alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClockResumed:
+    """The server's clock, which stood still, goes on."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BrokerStopped:
     """A logical broker was stopped: its connections end, and its addresses refuse new ones."""
 

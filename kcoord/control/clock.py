@@ -7,7 +7,7 @@ from kcoord.control import given
 from kcoord.control.presence import Presence
 from kcoord.core.operators import KeepAlive
 from kcoord.core.outcome import Now
-from kcoord.notices import ClockMoved
+from kcoord.notices import ClockFrozen, ClockMoved, ClockResumed
 
 TURNS = 5
 """Turns in which connections that have ended are noticed: one reads the end, others close and forget."""
@@ -53,12 +53,16 @@ class ClockControl:
 
     def freeze(self) -> Now:
         """Let time stand still but for `advance`: no session ends, no phase is over, until `resume`."""
-        self._broker.clock.freeze()
+        if not self.is_frozen:
+            self._broker.clock.freeze()
+            self._broker.tell(ClockFrozen())
         return self.now()
 
     def resume(self) -> Now:
         """Let time go on from where it stands."""
-        self._broker.clock.resume()
+        if self.is_frozen:
+            self._broker.tell(ClockResumed())
+            self._broker.clock.resume()
         return self.now()
 
     def _keep_alive(self, seconds: float) -> None:

@@ -10,7 +10,9 @@ from kcoord.core.outcome import Now
 from kcoord.notices import (
     BrokerStarted,
     BrokerStopped,
+    ClockFrozen,
     ClockMoved,
+    ClockResumed,
     ConnectionClosed,
     CoordinatorLoads,
     CoordinatorMoved,
@@ -39,6 +41,8 @@ class Recorder:
         self._now = now
         self._name_of = name_of
         self._start = now().mono
+        self._is_frozen = False
+        """Whether the time stands still, which a group that comes into being meanwhile has not heard."""
         self._groups: OrderedDict[str, _Group] = OrderedDict()
         self._open: dict[int, list[tuple[str, Asked]]] = {}
         self._peers: dict[tuple[str, int], dict[str, None]] = {}
@@ -55,7 +59,8 @@ class Recorder:
         elif isinstance(note, (CoordinatorMoved, CoordinatorLoads)):
             for group in note.groups:
                 self._add(group, self._noted(note))
-        elif isinstance(note, (ClockMoved, BrokerStopped, BrokerStarted)):
+        elif isinstance(note, (ClockMoved, ClockFrozen, ClockResumed, BrokerStopped, BrokerStarted)):
+            self._is_frozen = isinstance(note, ClockFrozen) or (self._is_frozen and not isinstance(note, ClockResumed))
             for kept in self._groups.values():
                 kept.add(self._noted(note))
 
@@ -76,7 +81,7 @@ class Recorder:
         return None if kept is None else Timeline(group, kept.events(), self._now().mono - self._start)
 
     def forget(self) -> None:
-        """Forget everything; what is being served is recorded from its answer on."""
+        """Forget everything but whether the time stands still; what is being served is recorded from its answer on."""
         self._groups.clear()
         self._open.clear()
         self._peers.clear()
@@ -125,6 +130,8 @@ class Recorder:
         kept = self._groups.get(name)
         if kept is None:
             kept = self._groups[name] = _Group(self._now().mono)
+            if self._is_frozen:
+                kept.add(self._noted(ClockFrozen()))
             if len(self._groups) > MOST_GROUPS:
                 self._groups.popitem(last=False)
         else:

@@ -252,6 +252,8 @@ _NOTES: Mapping[type, Callable[[Any, Names], str]] = MappingProxyType(
         ),
         notices.BrokerStopped: lambda note, _names: f"broker {note.node_id} is stopped",
         notices.BrokerStarted: lambda note, _names: f"broker {note.node_id} is started",
+        notices.ClockFrozen: lambda _note, _names: "the clock stands still",
+        notices.ClockResumed: lambda _note, _names: "the clock goes on",
         notices.ClockMoved: lambda note, _names: f"the clock is moved forward by {note.seconds:g} s",
         notices.ConnectionClosed: lambda note, _names: f"the connection from {note.host}:{note.port} ended: {note.why}",
     }

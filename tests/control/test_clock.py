@@ -131,3 +131,56 @@ async def test_a_year_is_over_soon(autojump_clock, bench):
     await bench.stable(bench.consumer("a"))
     await bench.clock.advance(365 * 24 * 3600, heartbeats=False)
     assert bench.groups.list() == ()
+
+
+def told(bench, group="g"):
+    """What a group's timeline tells of the clock: kinds of events, and the lines of the story."""
+    timeline = bench.control.timeline.of(group)
+    kinds = [each["kind"] for each in timeline.plain()["events"] if each["kind"].startswith("Clock")]
+    sentences = [each["sentence"] for each in timeline.plain()["events"] if each["kind"].startswith("Clock")]
+    lines = [line.split(" s  ", 1)[1] for line in timeline.text().splitlines() if " s  the clock " in line]
+    assert lines == sentences
+    return list(zip(kinds, lines, strict=True))
+
+
+async def test_stories_tell_that_the_clock_stood_still_was_moved_and_went_on(autojump_clock, bench):
+    await bench.stable(bench.consumer("a"))
+    bench.clock.freeze()
+    await bench.clock.advance(5)
+    bench.clock.resume()
+    await bench.clock.advance(2.5)
+    assert told(bench) == [
+        ("ClockFrozen", "the clock stands still"),
+        ("ClockMoved", "the clock is moved forward by 5 s"),
+        ("ClockResumed", "the clock goes on"),
+        ("ClockMoved", "the clock is moved forward by 2.5 s"),
+    ]
+
+
+async def test_what_changes_nothing_is_not_told(autojump_clock, bench):
+    await bench.groups.set_offsets("g", {("t", 0): 1})
+    bench.clock.resume()
+    assert told(bench) == []
+    bench.clock.freeze()
+    bench.clock.freeze()
+    bench.clock.resume()
+    bench.clock.resume()
+    assert [kind for kind, _ in told(bench)] == ["ClockFrozen", "ClockResumed"]
+
+
+async def test_a_group_that_comes_into_being_while_time_stands_still_has_that_first(autojump_clock, bench):
+    bench.clock.freeze()
+    await bench.groups.set_offsets("g", {("t", 0): 1})
+    events = [each["kind"] for each in bench.control.timeline.of("g").plain()["events"]]
+    assert events == ["ClockFrozen", "GroupCreated", "OffsetsCommitted"]
+    bench.clock.resume()
+    await bench.groups.set_offsets("later", {("t", 0): 1})
+    assert told(bench, "later") == []
+    assert [kind for kind, _ in told(bench)] == ["ClockFrozen", "ClockResumed"]
+
+
+async def test_after_a_reset_the_time_goes_on_for_stories_too(autojump_clock, bench):
+    bench.clock.freeze()
+    await bench.control.reset()
+    await bench.groups.set_offsets("g", {("t", 0): 1})
+    assert told(bench) == []

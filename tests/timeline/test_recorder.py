@@ -3,8 +3,9 @@
 import pytest
 import trio
 
+from kcoord.core.notes import GroupCreated
 from kcoord.core.outcome import Now
-from kcoord.notices import RequestAnswered, RequestReceived
+from kcoord.notices import BrokerStopped, ClockFrozen, ClockResumed, RequestAnswered, RequestReceived
 from kcoord.timeline import Recorder, reading
 from kcoord.timeline import recorder as recorder_module
 from wire.messages import (
@@ -139,3 +140,16 @@ async def test_what_was_open_when_everything_was_forgotten_is_no_trouble(autojum
         stage.recorder.forget()
         nursery.start_soon(a.join)
     assert stage.timeline().text().startswith("Group g: CompletingRebalance")
+
+
+def test_that_the_time_stands_still_is_not_forgotten(recorder):
+    recorder.note(ClockFrozen())
+    recorder.forget()
+    recorder.note(GroupCreated(group="g"))
+    recorder.note(BrokerStopped(node_id=1))
+    recorder.note(GroupCreated(group="h"))
+    assert [type(each.note) for each in recorder.of("g").events] == [ClockFrozen, GroupCreated, BrokerStopped]
+    assert [type(each.note) for each in recorder.of("h").events] == [ClockFrozen, GroupCreated]
+    recorder.note(ClockResumed())
+    recorder.note(GroupCreated(group="i"))
+    assert [type(each.note) for each in recorder.of("i").events] == [GroupCreated]
