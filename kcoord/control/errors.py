@@ -1,6 +1,7 @@
 """What can go wrong with a wish: each error is one sentence, and has the HTTP status that says the same."""
 
-from typing import ClassVar
+from collections.abc import Mapping
+from typing import Any, ClassVar
 
 from kcoord.config import printable
 from kcoord.core.operators import Answer, Problem
@@ -31,9 +32,16 @@ class NotFound(ControlError):
 
 
 class TimedOut(ControlError):
-    """What was waited for did not come. Behind the sentence is how things stand, and what happened last."""
+    """What was waited for did not come. Behind the sentence is how things stand, and what happened last.
+
+    `timeline` is what happened as plain data (`kcoord.timeline.Timeline.plain`), None if nothing did.
+    """
 
     status = 408
+
+    def __init__(self, text: str, timeline: Mapping[str, Any] | None = None) -> None:
+        super().__init__(text)
+        self.timeline = timeline
 
 
 class Unavailable(ControlError):

@@ -1,6 +1,7 @@
 """Groups: to look at, to wait for, and to interfere with."""
 
 from collections.abc import Callable, Mapping
+from typing import Any
 
 import trio
 
@@ -34,8 +35,8 @@ class GroupsControl:
     def __init__(self, broker: Broker, happenings: Happenings) -> None:
         self._broker = broker
         self._happenings = happenings
-        self.story: Callable[[str], str] = self.lately
-        """Gives the text of what happened to a group, for `TimedOut`."""
+        self.story: Callable[[str], tuple[str, Mapping[str, Any] | None]] = self.lately
+        """Gives what happened to a group as text and as plain data, for `TimedOut`."""
 
     def list(self) -> tuple[GroupView, ...]:
         """Return all groups, by their ids."""
@@ -90,7 +91,8 @@ class GroupsControl:
         why = why_not(view) if view is not None else self._why_unavailable(group_id)
         sentence = f"group {group_id} did not become {wish} within {timeout:g} s: {why}."
         looks = "" if view is None else f"\n{group_text(view)}"
-        raise TimedOut(f"{printable(sentence)}{looks}\n{self.story(group_id)}")
+        text, timeline = self.story(group_id)
+        raise TimedOut(f"{printable(sentence)}{looks}\n{text}", timeline)
 
     async def rebalance(self, group_id: str, reason: str = "") -> GroupView:
         """Let every member join again; nobody is added. Raises NotFound, Impossible without members, Unavailable."""
@@ -181,11 +183,11 @@ class GroupsControl:
             f"the coordinator of partition {shard.partition} of __consumer_offsets does not serve: {shard.status.value}"
         )
 
-    def lately(self, group_id: str) -> str:
-        """Return the last notes of a group, one a line."""
+    def lately(self, group_id: str) -> tuple[str, None]:
+        """Return the last notes of a group, one a line, and no data."""
         now = self._broker.clock.now()
         lines = [each.line(now) for each in self._happenings.of(group_id)]
-        return "\n".join(["What happened to it last:", *(lines or ["  nothing"])])
+        return "\n".join(["What happened to it last:", *(lines or ["  nothing"])]), None
 
 
 def new_offsets(offsets: object) -> tuple[NewOffset, ...]:

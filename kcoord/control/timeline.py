@@ -1,5 +1,6 @@
 """What happened to groups, recorded from the moment on at which the control was made."""
 
+from typing import Any
 from uuid import UUID
 
 from kcoord.broker import Broker
@@ -31,10 +32,12 @@ class TimelineControl:
             raise NotFound(f"nothing is known of a group {group_id}")
         return timeline
 
-    def story(self, group_id: str) -> str:
-        """Return what happened to a group as text, whatever is known of it."""
+    def story(self, group_id: str) -> tuple[str, dict[str, Any] | None]:
+        """Return what happened to a group as text, whatever is known of it, and as plain data if anything is."""
         timeline = self._recorder.of(group_id)
-        return f"Nothing happened to a group {group_id}." if timeline is None else timeline.text()
+        if timeline is None:
+            return f"Nothing happened to a group {group_id}.", None
+        return timeline.text(), timeline.plain()
 
     def forget(self) -> None:
         """Forget everything that happened."""

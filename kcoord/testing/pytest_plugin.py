@@ -102,17 +102,47 @@ def kcoord(
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """Attach to a failing test what happened to its groups."""
+def pytest_runtest_makereport(
+    item: pytest.Item, call: "pytest.CallInfo[None]"
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Attach to a failing test what happened to its groups, but for what its error tells already."""
     report = yield
     if report.failed:
-        for server in item.stash.get(_SERVERS, ()):
-            report.sections += stories(server)
+        servers = item.stash.get(_SERVERS, ())
+        known = set(told(call.excinfo.value)) if call.excinfo is not None and servers else set()
+        for server in servers:
+            report.sections += stories(server, known)
     return report
 
 
-def stories(server: "Kcoord") -> list[tuple[str, str]]:
-    """Return a section with the story of each group of a server; the oldest events are left out of long ones."""
+def told(error: BaseException) -> Iterator[tuple[object, ...]]:
+    """Yield of which timelines an error tells, itself or by what it comes of; see `_identity`."""
+    from kcoord.control import TimedOut
+
+    waiting: list[BaseException | None] = [error]
+    seen: set[int] = set()
+    while waiting:
+        each = waiting.pop()
+        if each is None or id(each) in seen:
+            continue
+        seen.add(id(each))
+        if isinstance(each, TimedOut) and each.timeline is not None:
+            yield _identity(each.timeline)
+        if isinstance(each, BaseExceptionGroup):
+            waiting += each.exceptions
+        waiting += [each.__cause__, None if each.__suppress_context__ else each.__context__]
+
+
+def _identity(timeline: Mapping[str, Any]) -> tuple[object, ...]:
+    """Return what tells a timeline from that of another server's group of the same name: its beginning."""
+    return (timeline["group"], *(timeline["events"][0][name] for name in ("kind", "at", "wall_ms")))
+
+
+def stories(server: "Kcoord", known: set[tuple[object, ...]]) -> list[tuple[str, str]]:
+    """Return a section with the story of each group of a server; the oldest events are left out of long ones.
+
+    Those that are `known` are left out.
+    """
     from kcoord.control import ControlError
     from kcoord.testing.thread import ServerGone
 
@@ -120,7 +150,11 @@ def stories(server: "Kcoord") -> list[tuple[str, str]]:
         timelines = server.timelines()
     except (ControlError, ServerGone) as error:
         return [(TIMELINES, str(error))]
-    return [(f"{TIMELINES}: {each.group}", each.text(most_events=MOST_EVENTS)) for each in timelines]
+    return [
+        (f"{TIMELINES}: {each.group}", each.text(most_events=MOST_EVENTS))
+        for each in timelines
+        if not known or _identity(each.plain()) not in known
+    ]
 
 
 @pytest.fixture

@@ -6,7 +6,6 @@ Paths are taken as they were sent, and their parts are decoded one by one, so th
 import hmac
 import json
 from collections.abc import Awaitable, Mapping
-from contextlib import suppress
 from functools import cache, partial
 from http import HTTPStatus
 from importlib.resources import files
@@ -23,7 +22,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from kcoord.control import Control, ControlError, Impossible, NotFound, TimedOut, plain
+from kcoord.control import Control, ControlError, Impossible, TimedOut, plain
 from kcoord.faults import FaultRule
 from kcoord.web.actions import ACTIONS, OPENAPI, Action, Asked
 from kcoord.web.bodies import Nothing
@@ -129,7 +128,7 @@ async def _answer(control: Control, methods: Mapping[str, Action], request: Requ
     try:
         result = await (_unless_gone(request, action.do(control, asked)) if action.waits else action.do(control, asked))
     except ControlError as error:
-        return _sorry(control, asked, error)
+        return _sorry(error)
     if action.answer is None:
         return Response(status_code=action.status)
     if isinstance(result, str):
@@ -137,14 +136,11 @@ async def _answer(control: Control, methods: Mapping[str, Action], request: Requ
     return Json(plain(result), action.status)
 
 
-def _sorry(control: Control, asked: Asked, error: ControlError) -> Response:
+def _sorry(error: ControlError) -> Response:
     sentence, _, detail = str(error).partition("\n")
     if not isinstance(error, TimedOut):
         return refusal(error.status, sentence)
-    timeline = None
-    with suppress(NotFound):
-        timeline = control.timeline.of(asked.path["group"]).plain()
-    return refusal(error.status, sentence, detail=detail, timeline=timeline)
+    return refusal(error.status, sentence, detail=detail, timeline=error.timeline)
 
 
 def _path(request: Request) -> dict[str, str]:

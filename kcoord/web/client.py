@@ -15,9 +15,7 @@ TOKEN = "KCOORD_CONTROL_TOKEN"  # noqa: S105 - its name
 """The environment variable that has its token."""
 PATIENCE = 60.0
 """Seconds that a control may take for an answer, beside what it is asked to wait."""
-_ERRORS: Mapping[int, type[ControlError]] = {
-    each.status: each for each in (Impossible, NotFound, TimedOut, Unavailable)
-}
+_ERRORS: Mapping[int, type[ControlError]] = {each.status: each for each in (Impossible, NotFound, Unavailable)}
 
 
 class Unreachable(ControlError):
@@ -108,4 +106,6 @@ class ControlClient:
         if not isinstance(answer, dict) or not isinstance(answer.get("error"), str):
             raise Unreachable(f"what answers at {self.url} is no control: its status is {status}")
         sentence = "\n".join(filter(None, (answer["error"], answer.get("detail"))))
+        if status == TimedOut.status:
+            raise TimedOut(sentence, answer.get("timeline"))
         raise _ERRORS.get(status, ControlError)(sentence)

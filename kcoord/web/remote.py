@@ -7,7 +7,7 @@ from collections.abc import Coroutine, Mapping
 from dataclasses import asdict, fields
 from typing import Any, TypeVar
 
-from kcoord.control import GroupView, Impossible, NotFound, TopicView, given
+from kcoord.control import GroupView, Impossible, TopicView, given
 from kcoord.control.brokers import BrokerView
 from kcoord.control.faults import FaultView
 from kcoord.control.groups import USUAL_TIMEOUT, Offset, new_offsets
@@ -268,13 +268,6 @@ class RemoteTimelines:
             self._client.get("timeline", given.group(group_id)),
             self._client.get("timeline", group_id, text=True),
         )
-
-    def story(self, group_id: str) -> str:
-        """Return what happened to a group as text."""
-        try:
-            return self.of(group_id).text()
-        except NotFound:
-            return f"Nothing happened to a group {group_id}."
 
 
 class RemoteTimeline:

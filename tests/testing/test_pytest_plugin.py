@@ -281,3 +281,78 @@ def test_it(ready):
     pass
 """
     assert "kcoord timeline: set-up" in run(source, expected=1, error=1)
+
+
+def test_a_wait_in_vain_has_its_story_once(run):
+    source = """
+import asyncio
+import pytest
+from kcoord.testing import TimedOut
+
+def wait(server):
+    server.group("waited-for").wait(members=1, timeout=0)
+
+@pytest.fixture(autouse=True)
+def groups(kcoord):
+    for group in ("waited-for", "another"):
+        kcoord.group(group).set_offsets({("t", 0): 5})
+
+def test_plainly(kcoord):
+    wait(kcoord)
+
+def test_on_a_loop(kcoord):
+    asyncio.run(kcoord.aio.group("waited-for").wait(members=1, timeout=0))
+
+def test_with_an_error_that_comes_of_it(kcoord):
+    try:
+        wait(kcoord)
+    except TimedOut:
+        raise LookupError
+
+def test_in_a_group_of_errors(kcoord):
+    try:
+        wait(kcoord)
+    except TimedOut as error:
+        raise ExceptionGroup("several", [ValueError(), error]) from None
+"""
+    printed = run(source, expected=1, failed=4)
+    assert printed.count("Group waited-for: Empty") == 4
+    assert "kcoord timeline: waited-for" not in printed
+    assert printed.count("kcoord timeline: another") == printed.count("Group another: Empty") == 4
+
+
+def test_what_an_error_does_not_tell_is_attached(run):
+    source = """
+import pytest
+from kcoord.testing import TimedOut
+
+def wait(server):
+    server.group("g").wait(members=1, timeout=0)
+
+def test_another_server(kcoord, make_kcoord):
+    other = make_kcoord()
+    kcoord.group("g").set_offsets({("t", 0): 5})
+    kcoord.clock.advance(100)
+    other.group("g").set_offsets({("t", 0): 5})
+    wait(other)
+
+def test_an_error_that_is_hidden(kcoord):
+    kcoord.group("g").set_offsets({("t", 0): 5})
+    try:
+        wait(kcoord)
+    except TimedOut:
+        raise LookupError from None
+
+def test_an_error_that_was_caught(kcoord):
+    kcoord.group("g").set_offsets({("t", 0): 5})
+    with pytest.raises(TimedOut):
+        wait(kcoord)
+    assert False
+
+@pytest.mark.xfail(strict=True)
+def test_no_error(kcoord):
+    kcoord.group("g").set_offsets({("t", 0): 5})
+"""
+    printed = run(source, expected=1, failed=4)
+    assert printed.count("kcoord timeline: g") == 4
+    assert printed.count("Group g: Empty") == 5

@@ -161,8 +161,12 @@ def test_its_own_are_made_as_ever(make_kcoord):
 def test_failing(kcoord):
     kcoord.group("g").set_offsets({("new", 0): 5})
     assert False
+
+def test_waiting_in_vain(kcoord):
+    kcoord.group("g").set_offsets({("new", 0): 5})
+    kcoord.group("g").wait(members=1, timeout=0)
 """
-    printed = run(source, environment={"KCOORD_CONTROL": server.control_url}, expected=1, passed=3, failed=1)
-    assert "kcoord timeline: g" in printed
+    printed = run(source, environment={"KCOORD_CONTROL": server.control_url}, expected=1, passed=3, failed=2)
+    assert printed.count("kcoord timeline: g") == printed.count("Group g: Empty") - 1 == 1
     assert server.groups() == ()
     assert "KCOORD_CONTROL" not in os.environ
