@@ -79,14 +79,24 @@ def leave_together(step: Step, group: Group | None, leaving: list[MemberIdentity
         )
         for one in leaving
     ]
-    left = [one.member_id or one.group_instance_id or "" for one in results if one.error_code == ErrorCode.NONE]
-    if group is not None and left:
+    gone = [identity for identity, one in zip(leaving, results, strict=True) if one.error_code == ErrorCode.NONE]
+    if group is not None and gone:
         disturbs = step.behaviour.pending_leave_rebalances or len(group.pending_joins) == handed_out
         if group.state is GroupState.PREPARING_REBALANCE:
             try_complete(step, group)
         elif group.state is not GroupState.EMPTY and disturbs:
-            prepare_rebalance(step, group, f"explicit removal of {', '.join(left)}")
+            prepare_rebalance(step, group, why_gone(gone))
     return results
+
+
+def why_gone(gone: list[MemberIdentity]) -> str:
+    """Return why the group rebalances: who is gone, and the reasons that were given (KIP-800), each once.
+
+    Apache Kafka logs the reasons of each member by themselves, and those of joins as it is done here.
+    """
+    who = ", ".join(one.member_id or one.group_instance_id or "" for one in gone)
+    reasons = ", ".join(dict.fromkeys(one.reason for one in gone if one.reason))
+    return f"explicit removal of {who}; client reason: {reasons}" if reasons else f"explicit removal of {who}"
 
 
 def leave(step: Step, group: Group, identity: MemberIdentity) -> ErrorCode:

@@ -10,6 +10,8 @@ from kcoord.timeline.events import Answered, Asked, Beats, Event, LeftOut, Noted
 from kcoord.timeline.findings import listed
 from kcoord.timeline.names import Names, counted, printable
 
+_CLIENT_REASON: Final = "; client reason: "
+_REMOVAL: Final = "explicit removal of "
 _NOT_TOLD: Final = "not provided"
 """What Kafka puts where a client gives no reason."""
 
@@ -176,8 +178,11 @@ def _rebalance(note: Any, names: Names) -> str:
 
 
 def cause(reason: str, names: Names) -> str:
-    """Write the reason of a rebalance with the names of members."""
-    return names.within(reason.removesuffix(f"; client reason: {_NOT_TOLD}"))
+    """Write the reason of a rebalance with the names of members; who removes one need not be a client."""
+    what, given, why = reason.partition(_CLIENT_REASON)
+    if why == _NOT_TOLD:
+        return names.within(what)
+    return names.within(f"{what}: {why}" if given and what.startswith(_REMOVAL) else reason)
 
 
 def _formed(note: Any, names: Names) -> str:

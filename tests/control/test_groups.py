@@ -344,6 +344,21 @@ async def test_evict_is_a_leave_group_with_a_reason(autojump_clock, bench):
     await bench.stable(bench.consumer("a"))
     await bench.groups.evict("g", "a", "no longer needed")
     assert bench.server.seen(MemberLeft)[-1].reason == "no longer needed"
+    timeline = bench.control.timeline.of("g")
+    assert "Last rebalance: explicit removal of a: no longer needed." in timeline.text()
+    assert timeline.plain()["generations"][-1]["cause"].endswith("; client reason: no longer needed")
+
+
+@pytest.mark.parametrize(
+    ("how", "told"), [({}, ": evicted by an operator"), ({"reason": ""}, ""), ({"reason": "a: b; c"}, ": a: b; c")]
+)
+async def test_the_reason_of_an_eviction_is_that_of_the_rebalance(autojump_clock, bench, how, told):
+    await bench.stable(bench.consumer("a"), bench.consumer("b"))
+    await bench.groups.evict("g", "b", **how)
+    lines = bench.control.timeline.of("g").text().splitlines()
+    assert lines[1].startswith("Rebalancing since")
+    assert lines[1].endswith(f"because: explicit removal of b{told}.")
+    assert any(f"REBALANCE, generation 1 ends: explicit removal of b{told}; waiting for a" in line for line in lines)
 
 
 async def test_fence_lets_the_member_meet_82(autojump_clock, bench):

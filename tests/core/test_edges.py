@@ -20,7 +20,13 @@ from kcoord.core.offsets import stored_bytes, utf16_length
 from kcoord.core.operators import DONE, Expire, Fence, NewOffset, Problem, Remove, SetOffsets
 from kcoord.core.outcome import Now
 from kcoord.core.timers import Timers
-from wire.messages import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
+from wire.messages import (
+    LeaveGroupRequest,
+    MemberIdentity,
+    OffsetCommitRequest,
+    OffsetCommitRequestPartition,
+    OffsetCommitRequestTopic,
+)
 
 from .driver import EPOCH_MS, Driver, sub
 from .situations import A1, A2, completing2, stable1, stable2, static2
@@ -94,6 +100,27 @@ def test_a_rebalance_says_what_a_member_that_joined_again_wants(driver):
     assert driver.noted(RebalanceStarted)[-1].reason == (
         f"member {m2} joined again and changed its protocols; client reason: not provided"
     )
+
+
+@pytest.mark.parametrize(
+    ("reasons", "told"),
+    [
+        (("tired", "tired"), "; client reason: tired"),
+        (("tired", "hungry"), "; client reason: tired, hungry"),
+        (("", "hungry"), "; client reason: hungry"),
+        ((None, "hungry"), "; client reason: hungry"),
+        ((None, ""), ""),
+    ],
+)
+def test_a_rebalance_says_why_members_left_each_reason_once(driver, reasons, told):
+    m1, m2 = stable2(driver).members
+    identities = [
+        MemberIdentity(member_id=member, reason=reason) for member, reason in zip((m1, m2), reasons, strict=True)
+    ]
+    nobody = MemberIdentity(member_id="nobody", reason="not asked for")
+    answer = driver.send(LeaveGroupRequest(group_id="g", members=[nobody, *identities]), 5).response
+    assert [(one.member_id, one.error_code) for one in answer.members] == [("nobody", 25), (m1, 0), (m2, 0)]
+    assert driver.noted(RebalanceStarted)[-1].reason == f"explicit removal of {m1}, {m2}{told}"
 
 
 @pytest.mark.parametrize(("version", "rebalance_ms"), [(0, 10_000), (1, 30_000), (9, 30_000)])

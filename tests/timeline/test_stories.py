@@ -185,7 +185,7 @@ async def test_a_group_that_nobody_is_in_says_who_left_last(autojump_clock, stag
     await a.leave()
     told = lines(stage)
     assert told[0] == "Group g: Empty, generation 2, no members"
-    assert told[1].startswith("Last rebalance: explicit removal of a.")
+    assert told[1].startswith("Last rebalance: explicit removal of a: done.")
     assert told[2] == "It waited for nobody."
     assert any(line.endswith("a leaves (done)") for line in told)
 
