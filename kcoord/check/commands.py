@@ -15,7 +15,7 @@ from typing import IO, Annotated, Final, Literal, NoReturn
 import trio
 from cyclopts import Parameter
 
-from kcoord.check.connecting import Endpoint, Sasl, address_of, tls_context
+from kcoord.check.connecting import PATIENCE, Endpoint, Sasl, address_of, tls_context
 from kcoord.check.differences import Comparison
 from kcoord.check.outcome import CannotRun
 from kcoord.check.report.differences_html import differences_as_html
@@ -29,12 +29,16 @@ from kcoord.check.report.table import print_table
 from kcoord.check.result import Report, Verdict
 from kcoord.check.rule import Rule, release
 from kcoord.check.rules import all_rules
-from kcoord.check.runner import SIDE_BY_SIDE, Plan, check
+from kcoord.check.runner import SIDE_BY_SIDE, Plan, check, of_another_release
 from kcoord.check.running import complain, until_a_signal
 from kcoord.check.several import Broker, compare
+from kcoord.check.target import FIRST_ANSWER
 
 BROKEN: Final = 1
 COULD_NOT_RUN: Final = 2
+NEWEST: Final = (4, 4)
+"""The release of Apache Kafka by which a broker is judged, unless told otherwise."""
+LONGEST_PATIENCE: Final = 3600
 STDOUT: Final = "-"
 VARIABLE: Final = "KAFKA_PASSWORD"
 """The variable of the environment that may have the password. Those that begin with KCOORD_ are settings."""
@@ -61,7 +65,8 @@ def check_command(
     transcripts: Annotated[Literal["broken", "all"], Parameter(name="--transcripts")] = "broken",
     long: Annotated[bool, Parameter(name="--long", negative=())] = False,
     at_once: Annotated[int, Parameter(name="--at-once")] = SIDE_BY_SIDE,
-    kafka: Annotated[str, Parameter(name="--kafka")] = "4.4",
+    kafka: Annotated[str | None, Parameter(name="--kafka")] = None,
+    patience: Annotated[float, Parameter(name="--patience")] = FIRST_ANSWER,
     tls: Annotated[bool, Parameter(name="--tls", negative=())] = False,
     ca: Annotated[Path | None, Parameter(name="--ca")] = None,
     cert: Annotated[Path | None, Parameter(name="--cert")] = None,
@@ -94,7 +99,7 @@ def check_command(
     only
         Ids of rules or names of APIs, with commas between them; may be repeated.
     list_
-        List the rules, and run none.
+        List the rules, with --kafka those of that release, and run none.
     explain
         Tell all about one rule, and run none.
     json
@@ -110,7 +115,9 @@ def check_command(
     at_once
         How many rules run side by side.
     kafka
-        The release of Apache Kafka by whose rules the broker is judged.
+        The release of Apache Kafka by whose rules the broker is judged (4.4).
+    patience
+        Seconds in which the broker must be connected, and then give its first answer.
     tls
         Connect by TLS.
     ca
@@ -132,12 +139,16 @@ def check_command(
     try:
         if not __debug__:
             raise Misused("rules are assertions, which python -O leaves out; run it without -O")
+        judged_by = NEWEST if kafka is None else _release(kafka)
         rules = chosen(all_rules(), only)
         if explain is not None:
             _say(_explained(_one(all_rules(), explain)))
             return
         if list_:
-            _say(_listed(rules))
+            of_release = rules if kafka is None else [each for each in rules if not of_another_release(each, judged_by)]
+            if not of_release:
+                raise Misused(f"none of these rules is one of Kafka {kafka}")
+            _say(_listed(of_release))
             return
         if not brokers:
             raise Misused("which broker? Give HOST:PORT, or --list or --explain")
@@ -146,13 +157,16 @@ def check_command(
         files = {form: file for form, file in (("json", json), ("junit", junit), ("html", html)) if file is not None}
         _can_be_written(files)
         secure, login = _tls(tls, ca, cert, key, insecure), _sasl(sasl_mechanism, username, password_file)
-        several = [Broker(each, Endpoint(*address_of(each), secure, login).open) for each in brokers]
+        seconds = _seconds(patience)
+        ready_in = max(seconds, PATIENCE)
+        several = [Broker(each, Endpoint(*address_of(each), secure, login, ready_in).open) for each in brokers]
         plan = Plan(
             rules=rules,
             side_by_side=_positive(at_once),
             long=long,
             transcripts=transcripts == "all",
-            release=_release(kafka),
+            release=judged_by,
+            patience=seconds,
         )
         _allow_many_files()
         broken, stopped = _judge(several[0], plan, files) if len(several) == 1 else _compare(several, plan, files)
@@ -304,6 +318,14 @@ def _sasl(mechanism: str | None, username: str | None, password_file: Path | Non
 def _positive(number: int) -> int:
     if number < 1:
         raise Misused(f"--at-once is {number}: it must be 1 or more")
+    return number
+
+
+def _seconds(number: float) -> float:
+    if not 0 < number <= LONGEST_PATIENCE:
+        raise Misused(
+            f"--patience is {number:g}: it must be a number of seconds above 0, and at most {LONGEST_PATIENCE}"
+        )
     return number
 
 

@@ -14,7 +14,7 @@ from wire.errors import ErrorCode, WireError
 from wire.messages import SaslAuthenticateRequest, SaslHandshakeRequest
 
 PATIENCE: Final = 20.0
-"""Seconds in which a connection must be ready to be used."""
+"""Seconds in which a connection must be ready to be used, unless told otherwise."""
 _HASHES: Final = {"SCRAM-SHA-256": "sha256", "SCRAM-SHA-512": "sha512"}
 
 
@@ -38,6 +38,8 @@ class Endpoint:
     port: int
     tls: ssl.SSLContext | None = None
     sasl: Sasl | None = None
+    patience: float = PATIENCE
+    """Seconds in which a connection must be ready to be used."""
 
     async def open(self) -> trio.abc.Stream:
         """Connect, so that requests can be sent.
@@ -47,7 +49,7 @@ class Endpoint:
             CannotRun: The broker does not let us in.
 
         """
-        with trio.move_on_after(PATIENCE):
+        with trio.move_on_after(self.patience):
             plain = await trio.open_tcp_stream(self.host, self.port)
             try:
                 stream: trio.abc.Stream = plain
@@ -61,7 +63,7 @@ class Endpoint:
                 await trio.aclose_forcefully(plain)
                 raise
             return stream
-        raise TimeoutError(f"the connection is not ready within {PATIENCE:g} s")
+        raise TimeoutError(f"the connection is not ready within {self.patience:g} s")
 
 
 def address_of(text: str) -> tuple[str, int]:

@@ -33,7 +33,7 @@ from kcoord.check.probe import PATIENCE, Closed, Heard, offered
 from kcoord.check.recognizing import note_of_release
 from kcoord.check.result import CaseResult, Progress, Report, RuleResult, Run, Verdict, counted
 from kcoord.check.rule import LONG, Case, Rule
-from kcoord.check.target import Target, make_topics, reach, why_gone
+from kcoord.check.target import FIRST_ANSWER, Target, make_topics, reach, why_gone
 from kcoord.check.transcript import Transcript
 from kcoord.check.world import Opener, World
 
@@ -72,6 +72,8 @@ class Plan:
     transcripts: bool = False
     """Whether those of kept rules are told, too."""
     release: tuple[int, int] = (4, 4)
+    patience: float = FIRST_ANSWER
+    """Seconds in which the broker must be connected, and give its first answer."""
 
 
 async def check(opener: Opener, address: str, plan: Plan, progress: Progress | None = None) -> Report:
@@ -86,7 +88,7 @@ async def check(opener: Opener, address: str, plan: Plan, progress: Progress | N
     progress = Progress() if progress is None else progress
     progress.phase = "connecting"
     began, start = time.time(), trio.current_time()
-    target = await reach(opener, {name for each in plan.rules for name in each.settings})
+    target = await reach(opener, {name for each in plan.rules for name in each.settings}, plan.patience)
     target.notes += await note_of_release(opener, target.offers, plan.release)
     round_ = _Round(target, plan, progress, groups=list(target.groups))
     try:
@@ -112,12 +114,19 @@ async def check(opener: Opener, address: str, plan: Plan, progress: Progress | N
     )
 
 
+def of_another_release(rule: Rule, judged_by: tuple[int, int]) -> str:
+    """Return why a rule says nothing about a release of Apache Kafka; empty if it does."""
+    if rule.since is not None and judged_by < rule.since:
+        return f"it holds from Kafka {_release(rule.since)} on, and the broker is judged by {_release(judged_by)}"
+    if rule.until is not None and judged_by > rule.until:
+        return f"it holds up to Kafka {_release(rule.until)}, and the broker is judged by {_release(judged_by)}"
+    return ""
+
+
 def not_applicable(rule: Rule, target: Target, plan: Plan) -> str:
     """Return why a rule says nothing about a broker, as far as can be told before; empty if it may say something."""
-    if rule.since is not None and plan.release < rule.since:
-        return f"it holds from Kafka {_release(rule.since)} on, and the broker is judged by {_release(plan.release)}"
-    if rule.until is not None and plan.release > rule.until:
-        return f"it holds up to Kafka {_release(rule.until)}, and the broker is judged by {_release(plan.release)}"
+    if why := of_another_release(rule, plan.release):
+        return why
     if rule.request is not None:
         try:
             theirs = offered(target.offers, rule.request)

@@ -4,6 +4,7 @@ Nothing is asked of it but an address. What a run made is removed afterwards, an
 """
 
 import random
+import struct
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -36,6 +37,13 @@ PREFIX: Final = "kcoord-check"
 """What the names of all topics and groups that are made begin with."""
 SLOW: Final = 0.15
 """Seconds that an answer may take: half of how long one is waited for that must not come (`probe.PARKED`)."""
+FIRST_ANSWER: Final = 10.0
+"""Seconds in which a broker must take a connection, and answer a first request there, unless told otherwise.
+
+Whatever is no broker of Kafka's, or wants TLS, mostly says nothing to that request.
+"""
+LARGEST_FIRST: Final = 1 << 20
+"""Bytes of a first answer: it has some hundreds, and what is no answer of Kafka's mostly claims far more."""
 UNTIL_GONE: Final = 15.0
 """Seconds after which a broker is gone that does not take a new connection, or answers nothing there."""
 REFUSING: Final = 5.0
@@ -62,6 +70,20 @@ _NOT_YET: Final = (
 """What is said of a group whose coordinator is not there, or not ready."""
 ANSWERS: Final = (OSError, Closed, WireError, TimeoutError, NotApplicable, ValueError)
 """What may go wrong when a broker is asked something: no connection, no answer, one that makes no sense."""
+
+
+class NotKafka(ValueError):
+    """What a broker says is no answer to a request of Kafka's."""
+
+    def __init__(self, said: bytes) -> None:
+        shown = f"{said[:_SHOWN]!r}{'...' if len(said) > _SHOWN else ''}"
+        super().__init__(
+            f"it says {shown}, which is no answer of Kafka's; does it speak Kafka's protocol, without TLS?"
+        )
+
+
+_SHOWN: Final = 30
+"""Bytes of what is no answer."""
 
 
 @dataclass
@@ -121,20 +143,24 @@ class Target:
         return ""
 
 
-async def reach(opener: Opener, settings: Iterable[str]) -> Target:
+async def reach(opener: Opener, settings: Iterable[str], patience: float = FIRST_ANSWER) -> Target:
     """Connect to a broker, and learn what it offers and how these settings of it are.
+
+    `patience` are the seconds in which it must take the connection, and then answer for the first time.
 
     Raises:
         CannotRun: It cannot be reached, speaks another protocol, is not ready within 30 s, or is one of several.
 
     """
     try:
-        with trio.fail_after(SOON):
+        with trio.fail_after(patience):
             client = Client(await opener(), CLIENT)
-    except (OSError, trio.TooSlowError) as error:
+    except trio.TooSlowError as error:
+        raise CannotRun(f"the broker cannot be reached: nobody answers within {patience:g} s") from error
+    except OSError as error:
         raise CannotRun(f"the broker cannot be reached: {_reason(error)}") from error
     try:
-        target = Target(opener, f"{random.getrandbits(32):08x}", await _offers(client))
+        target = Target(opener, f"{random.getrandbits(32):08x}", await _offers(client, patience))
         client.offers = target.offers
         await _be_the_only_one(client, target)
         await _wait_for_a_coordinator(client, target)
@@ -155,12 +181,45 @@ async def ask(client: Client, request: Message, version: int | None = None) -> A
     return await (await client.send(request, version)).answer(SOON)
 
 
-async def _offers(client: Client) -> Offers:
+async def _offers(client: Client, patience: float) -> Offers:
     # Version 0 is what every broker knows, also one that is older than the newer layouts.
-    answer = await ask(client, ApiVersionsRequest(), 0)
+    call = await client.send(ApiVersionsRequest(), 0)
+    end = trio.current_time() + patience
+    with trio.move_on_at(end):
+        await _hear(client, call.correlation_id)
+    try:
+        answer = await call.answer(max(0.0, end - trio.current_time()))
+    except TimeoutError:
+        hint = "does it speak Kafka's protocol here, and without TLS? --patience waits longer"
+        raise TimeoutError(f"no answer to {call.name} within {patience:g} s; {hint}") from None
     if answer.error_code != ErrorCode.NONE:
         raise ValueError(f"it answers ApiVersions 0 with {error_name(answer.error_code)}")
     return {one.api_key: Versions(one.min_version, one.max_version) for one in answer.api_keys}
+
+
+async def _hear(client: Client, correlation_id: int) -> None:
+    """Wait until a first answer begins: with its size, and the number of its request.
+
+    Raises Closed, and NotKafka as soon as it can be told: others need not say as much as a size would make believe.
+    """
+    wanted = struct.Struct(">ii")
+    said = b""
+    while len(said) < wanted.size:
+        try:
+            data = await client.stream.receive_some(65536)
+        except (trio.BrokenResourceError, trio.ClosedResourceError):
+            data = b""
+        if not data and said:
+            raise NotKafka(said)
+        if not data:
+            raise Closed("ApiVersions 0")
+        said += data
+        size = int.from_bytes(said[:4].ljust(4, b"\0"), signed=True)
+        if not 0 <= size <= LARGEST_FIRST:
+            raise NotKafka(said)
+    if wanted.unpack_from(said)[1] != correlation_id:
+        raise NotKafka(said)
+    client.frames.feed(said)
 
 
 async def _be_the_only_one(client: Client, target: Target) -> None:
@@ -348,8 +407,6 @@ async def _wait_for(client: Client, target: Target, name: str, partitions: int, 
 
 def _reason(error: Exception, *, anew: bool = True) -> str:
     """Return what an exception of `ANSWERS` means; `anew` if the broker has not answered anything before."""
-    if isinstance(error, trio.TooSlowError):
-        return f"nobody answers within {SOON:g} s"
     if isinstance(error, OSError) and error.strerror:
         return error.strerror
     if isinstance(error, Closed) and anew:

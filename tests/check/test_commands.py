@@ -11,6 +11,7 @@ from xml.etree import ElementTree as ET
 import pytest
 
 from kcoord.check import commands
+from kcoord.check.rule import release
 from kcoord.check.rules import all_rules
 from kcoord.cli import main
 from tests.server.client import GIVE_UP
@@ -144,6 +145,12 @@ def test_one_of_several_is_not_there(ends, broker):
         (["--explain", "nothing"], "there is no rule 'nothing'; --list shows them all"),
         (["h:1", "--at-once", "0"], "--at-once is 0: it must be 1 or more"),
         (["h:1", "--kafka", "four"], "--kafka is 'four': it must be a release like 4.0"),
+        (["--list", "--kafka", "four"], "--kafka is 'four': it must be a release like 4.0"),
+        (["--explain", "kept", "--kafka", "four"], "--kafka is 'four': it must be a release like 4.0"),
+        (["h:1", "--patience", "0"], "--patience is 0: it must be a number of seconds above 0, and at most 3600"),
+        (["h:1", "--patience", "-1"], "--patience is -1: it must be a number of seconds above 0, and at most 3600"),
+        (["h:1", "--patience", "nan"], "--patience is nan: it must be a number of seconds above 0, and at most 3600"),
+        (["h:1", "--patience", "inf"], "--patience is inf: it must be a number of seconds above 0, and at most 3600"),
         (["h:1", "--json", "/no/such/folder/x"], "--json cannot write /no/such/folder/x: No such file or directory"),
         (["h:1", "--json", "-", "--html", "-"], "standard output can have the results in one form only"),
         (["h:1", "--json", "--html"], "--json needs a FILE, and --html looks like a flag; ./--html would not"),
@@ -195,6 +202,35 @@ def test_list_and_explain(ends):
     assert status == 0
     assert out.startswith("kept: kept is so.\n\nsource    KIP-0\nAPI       Heartbeat 0-4\ncost      0.3 s\n")
     assert out.endswith('        assert await client.heartbeat(world.group(), 1, "m") is ErrorCode.UNKNOWN_MEMBER_ID\n')
+
+
+@pytest.mark.parametrize("kafka", ["0.11", "2.8", "3.9", "4.0", "4.4"])
+def test_the_rules_of_a_release_are_those_that_apply_to_it(capsys, kafka):
+    judged_by = release(kafka)
+    main(["check", "--list", "--kafka", kafka])
+    listed = [line.split()[0] for line in capsys.readouterr().out.splitlines()]
+    rules = all_rules().values()
+    assert listed == [
+        each.id
+        for each in rules
+        if (each.since is None or each.since <= judged_by) and (each.until is None or judged_by <= each.until)
+    ]
+    assert 0 < len(listed) < len(rules)
+
+
+def test_a_list_of_rules_none_of_which_applies(capsys):
+    ended = next(each.id for each in all_rules().values() if each.until is not None)
+    with pytest.raises(SystemExit) as end:
+        main(["check", "--list", "--only", ended, "--kafka", "4.4"])
+    assert end.value.code == 2
+    assert capsys.readouterr().err == "kcoord: none of these rules is one of Kafka 4.4\n"
+
+
+def test_a_port_that_says_nothing(ends):
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        status, out, err = ends(f"127.0.0.1:{silent.getsockname()[1]}", "--patience", "0.1")
+    assert (status, out) == (2, "")
+    assert err.startswith("kcoord: the broker is of no use: no answer to ApiVersions 0 within 0.1 s; ")
 
 
 def test_every_rule_can_be_explained(capsys):

@@ -1,16 +1,19 @@
 """Many rules against one broker: what is run when, what counts, and what is left behind."""
 
 import dataclasses
+from contextlib import suppress
+from functools import partial
 
 import pytest
 import trio
+from trio.testing import memory_stream_pair
 
 from kcoord.check import runner
 from kcoord.check.outcome import CannotRun
 from kcoord.check.probe import Client
 from kcoord.check.result import Progress, Verdict
 from kcoord.check.runner import Plan, check
-from kcoord.check.target import SOON
+from kcoord.check.target import FIRST_ANSWER
 from tests.check.brokers import Close, answer, between
 from tests.check.conftest import server
 from wire.errors import ErrorCode
@@ -304,8 +307,10 @@ async def test_nobody_to_connect_to(rule_of):
 
 
 async def test_nobody_answers_the_connection(rule_of):
-    with pytest.raises(CannotRun, match=rf"^the broker cannot be reached: nobody answers within {SOON:g} s$"):
+    with pytest.raises(CannotRun, match=rf"^the broker cannot be reached: nobody answers within {FIRST_ANSWER:g} s$"):
         await check(trio.sleep_forever, "here", Plan([rule_of("kept")]))
+    with pytest.raises(CannotRun, match=r"nobody answers within 75 s$"):
+        await check(trio.sleep_forever, "here", Plan([rule_of("kept")], patience=75))
 
 
 def closing(cls, version, message, frame):
@@ -316,8 +321,14 @@ def closing(cls, version, message, frame):
     ("change", "why"),
     [
         (closing, "of no use: the broker closed the connection"),
-        (lambda *_: b"", "of no use: no answer to ApiVersions 0 within 30 s"),
-        (lambda *_: b"HTTP/1.1 400 Bad Request\r\n\r\n", "of no use: a frame of 1213486160 bytes"),
+        (
+            lambda *_: b"",
+            f"of no use: no answer to ApiVersions 0 within {FIRST_ANSWER:g} s; does it speak Kafka's protocol here, and",
+        ),
+        (
+            lambda *_: b"HTTP/1.1 400 Bad Request\r\n\r\n",
+            "of no use: it says b'HTTP/1.1 400 Bad Request.*, which is no answer of Kafka's; does it speak",
+        ),
         (
             only(ApiVersionsRequest, lambda it: setattr(it, "error_code", 35)),
             "of no use: it answers ApiVersions 0 with",
@@ -337,6 +348,96 @@ def closing(cls, version, message, frame):
 async def test_brokers_of_no_use(rule_of, change, why):
     with pytest.RaisesGroup(pytest.RaisesExc(CannotRun, match=why), flatten_subgroups=True):
         await run(rule_of("kept"), change=change)
+
+
+async def says(rule_of, *parts, closes=False, **plan):
+    """Run a rule at something that says this, in parts a second apart; return how it ends, and after how long."""
+    async with trio.open_nursery() as nursery:
+
+        async def opener():
+            near, far = memory_stream_pair()
+
+            async def serve():
+                await far.receive_some()
+                for part in parts:
+                    await far.send_all(part)
+                    await trio.sleep(1)
+                if closes:
+                    await far.aclose()
+
+            nursery.start_soon(serve)
+            return near
+
+        before = trio.current_time()
+        with pytest.raises(CannotRun) as caught:
+            await check(opener, "here", Plan([rule_of("kept")], **plan))
+        nursery.cancel_scope.cancel()
+        return str(caught.value).removeprefix("the broker is of no use: "), trio.current_time() - before
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        b"SSH-2.0-OpenSSH_9.6\r\n",
+        b"220 mail.example.org ESMTP\r\n",
+        b"-ERR unknown command\r\n",
+        b"\x15\x03\x03\x00\x02\x02\x46",  # an alert of TLS
+        b"\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x05",  # settings of HTTP/2
+        b"\x00\x10\x00\x01",
+        b"\xff\xff\xff\xff",
+        b"H",
+    ],
+)
+async def test_what_is_no_answer_of_kafkas_is_told_at_once(autojump_clock, rule_of, said):
+    why, seconds = await says(rule_of, said)
+    assert why.startswith(f"it says {said!r}, which is no answer of Kafka's; does it speak Kafka's protocol, without")
+    assert seconds == 0
+
+
+async def test_what_ends_before_it_is_an_answer(autojump_clock, rule_of):
+    why, seconds = await says(rule_of, b"\x00", b"\x00", closes=True)
+    assert why.startswith(r"it says b'\x00\x00', which is no answer of Kafka's")
+    assert seconds == 2
+    why, _ = await says(rule_of, closes=True)
+    assert why == "the broker closed the connection instead of answering ApiVersions 0; does it want TLS or SASL?"
+
+
+@pytest.mark.parametrize("parts", [(), (b"\x00", b"\x00\x00"), (b"\x00\x00\x01\x00\x00\x00\x00\x01",)])
+@pytest.mark.parametrize("patience", [FIRST_ANSWER, 3, 100])
+async def test_a_first_answer_is_waited_for_as_long_as_was_asked_for(autojump_clock, rule_of, parts, patience):
+    why, seconds = await says(rule_of, *parts, patience=patience)
+    assert why.startswith(f"no answer to ApiVersions 0 within {patience:g} s; does it speak Kafka's protocol here, and")
+    assert seconds == pytest.approx(patience)
+
+
+async def test_a_slow_broker_has_time_for_its_first_answer(autojump_clock, rule_of):
+    slow = 25.0
+
+    async def opener_of(real, nursery):
+        near, far = memory_stream_pair()
+        theirs = await real()
+
+        async def there():
+            with suppress(trio.BrokenResourceError):
+                while data := await far.receive_some():
+                    await theirs.send_all(data)
+
+        async def back():
+            await trio.sleep(slow)
+            with suppress(trio.BrokenResourceError):
+                while data := await theirs.receive_some():
+                    await far.send_all(data)
+
+        nursery.start_soon(there)
+        nursery.start_soon(back)
+        return near
+
+    async with server() as real, trio.open_nursery() as nursery:
+        with pytest.raises(CannotRun, match="no answer to ApiVersions 0 within 10 s"):
+            await check(partial(opener_of, real, nursery), "here", Plan([rule_of("kept")]))
+        report = await check(partial(opener_of, real, nursery), "here", Plan([rule_of("kept")], patience=30))
+        nursery.cancel_scope.cancel()
+    assert results(report)["kept"].verdict is Verdict.KEPT
 
 
 async def test_a_broker_that_must_get_ready_first(rule_of):
