@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from integration.waiting import eventually
-from scripts.reference import Reference, Unusable, reference, started, why_not
+from scripts.reference import Reference, Unusable, apache, reference, started, why_not
 from scripts.reference.building import BUILT
 from scripts.reference.context import READY, SCRIPT
 from scripts.reference.probe import API_VERSIONS, call, free_ports
@@ -141,7 +141,10 @@ def test_kafka_in_an_older_release(able, temporary):
 
 
 MAVEN_REFUSES = "[ERROR] Failed to execute goal on project kafka: Could not resolve dependencies for project x:pom:1: "
-UNKNOWN = "kafka: there is no release 9.0.1 of Apache Kafka in Maven Central\n"
+UNKNOWN = (
+    "kafka: there is no release {} of Apache Kafka in Maven Central; any that it has from 2.8.0 on can be had, and"
+    f" {apache.version()} is the usual one\n"
+)
 
 
 @pytest.mark.parametrize(
@@ -150,9 +153,13 @@ UNKNOWN = "kafka: there is no release 9.0.1 of Apache Kafka in Maven Central\n"
         (
             "Could not find artifact org.apache.kafka:kafka_2.13:jar:9.0.1 in central (https://m) -> [Help 1]",
             2,
-            UNKNOWN,
+            UNKNOWN.format("9.0.1"),
         ),
-        ("org.apache.kafka:kafka_2.13:jar:9.0.1 was not found in https://m during a previous attempt.", 2, UNKNOWN),
+        (
+            "org.apache.kafka:kafka_2.13:jar:9.0.1 was not found in https://m during a previous attempt.",
+            2,
+            UNKNOWN.format("9.0.1"),
+        ),
         ("Could not transfer artifact org.apache.kafka:kafka_2.13:pom:9.0.1: Unknown host m", 1, "Unknown host m"),
         ("Could not find artifact org.slf4j:slf4j-simple:jar:9.0.1 in central", 1, "slf4j-simple"),
     ],
@@ -169,7 +176,15 @@ def test_a_release_that_cannot_be_had(maven, status, sentence, tmp_path):
     assert list(BUILT.glob("reference-kafka-9.0.1*")) == []
 
 
-@pytest.mark.parametrize("release", ["2.7.2", "0.11.0.3"])
+@pytest.mark.parametrize("release", ["0.0.0", "0.7", "0.12.0", "1", "1.2.0", "v0.1"])
+def test_a_release_that_there_never_was(release, able):
+    able("kafka")
+    command = [sys.executable, str(SCRIPT), "kafka", f"--release={release}"]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert (done.returncode, done.stdout, done.stderr) == (2, "", UNKNOWN.format(release))
+
+
+@pytest.mark.parametrize("release", ["2.7.2", "2.0.0", "0.11.0.3", "0.8.2.2"])
 def test_a_kafka_that_needs_zookeeper(release, able, temporary):
     able("kafka")
     with pytest.raises(Unusable, match=f"kafka: it needs ZooKeeper in release {release}, which is not started here; "):

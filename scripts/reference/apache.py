@@ -16,6 +16,11 @@ SOURCE = Path(__file__).parent / "kafka"
 GROUP, ARTIFACT = "org.apache.kafka", "kafka_2.13"
 OLDEST = "2.8"
 """The oldest that runs without ZooKeeper: as a preview; it is meant for use from 3.3 on."""
+BEFORE_OLDEST = (
+    *("0.8", "0.9", "0.10", "0.11", "1.0", "1.1"),
+    *(f"2.{minor}" for minor in range(8)),
+)
+"""Those that need ZooKeeper."""
 NODE = 1
 CLUSTER_ID = "a2Nvb3JkLXJlZmVyZW5jZQ"
 JAVA = (
@@ -52,6 +57,8 @@ def start(wanted: Wanted, overseer: Overseer, undo: ExitStack) -> Running:
     """See `brokers.Kind`. A directory that is used again is told the new ports."""
     release = wanted.release or version()
     if numbers(release) < numbers(OLDEST):
+        if numbers(release) not in map(numbers, BEFORE_OLDEST):
+            raise Unusable(unknown(release))
         raise Unusable(
             f"it needs ZooKeeper in release {release}, which is not started here; {OLDEST} is the oldest without"
         )
@@ -88,12 +95,20 @@ def make(release: str, overseer: Overseer, home: Path) -> None:
         overseer.run(maven, log)
     except Failed as error:
         if is_unknown(release, log.read_text(errors="replace")):
-            raise Unusable(f"there is no release {release} of Apache Kafka in Maven Central") from error
+            raise Unusable(unknown(release)) from error
         raise
     properties = home / "format.properties"
     write(properties, settings(home / "formatted", *free_ports(2)))
     tool = [*java(home), "kafka.tools.StorageTool", "format", "-t", CLUSTER_ID, "-c", str(properties)]
     overseer.run(tool, home / "format.log")
+
+
+def unknown(release: str) -> str:
+    """Say that there is no such release, and which there are."""
+    return (
+        f"there is no release {release} of Apache Kafka in Maven Central; any that it has from {OLDEST}.0 on can be had"
+        f", and {version()} is the usual one"
+    )
 
 
 def is_unknown(release: str, said: str) -> bool:
