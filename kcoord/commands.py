@@ -123,7 +123,7 @@ def serve_command(
         HOST:PORT at which the server may be controlled over HTTP; port 0 takes a free one. Needs kcoord[web].
     control_token
         What who controls the server has to know, if that is more than this machine; also KCOORD_CONTROL_TOKEN in
-        the environment.
+        the environment, where an empty one is none.
     log_format
         How log lines look.
     log_level
@@ -263,7 +263,9 @@ def _control(address: str, token: str | None) -> "ControlListener":
     """Return the listener of the control, not bound yet. Raises ConfigError."""
     from kcoord.web.serving import ControlListener, control_address
 
-    return ControlListener(control_address(address), token or os.environ.get(CONTROL_TOKEN) or None)
+    # Who unsets a variable where there is no other way leaves it empty. An empty flag is a mistake.
+    known = os.environ.get(CONTROL_TOKEN) or None if token is None else token
+    return ControlListener(control_address(address), known)
 
 
 def _serve(config: Config, log_format: str, log_level: str, control: "ControlListener | None") -> None:

@@ -18,14 +18,28 @@ PATIENCE = 60.0
 _ERRORS: Mapping[int, type[ControlError]] = {each.status: each for each in (Impossible, NotFound, Unavailable)}
 
 
+NO_TOKEN = "the control's token must be of ASCII characters that can be printed, without blanks"  # noqa: S105 - a sentence
+"""What is wrong with a text that is no token."""
+
+
+def is_token(text: str) -> bool:
+    """Whether a header of HTTP can have it as a token; an empty one would be none."""
+    return text.isascii() and text.isprintable() and text != "" and " " not in text
+
+
 class Unreachable(ControlError):
     """There is no answer, or none of a control."""
 
 
 class ControlClient:
-    """One control, at `url`: http://HOST:PORT, or HOST:PORT alone. Raises Impossible for what is no such address."""
+    """One control, at `url`: http://HOST:PORT, or HOST:PORT alone.
+
+    Raises Impossible for what is no such address, and no token.
+    """
 
     def __init__(self, url: str, token: str | None = None) -> None:
+        if token is not None and not is_token(token):
+            raise Impossible(NO_TOKEN)
         self.url = url
         self._token = token
         full = url if "://" in url else f"http://{url}"
@@ -42,11 +56,14 @@ class ControlClient:
 
     @classmethod
     def from_environment(cls, url: str | None = None, token: str | None = None) -> "ControlClient":
-        """Return the control that is named here or, if none is, in the environment. Raises Impossible."""
-        found = url or os.environ.get(CONTROL)
-        if not found:
+        """Return the control that is named here or, if none is, in the environment, where an empty name is none.
+
+        Raises Impossible.
+        """
+        found = os.environ.get(CONTROL) or None if url is None else url
+        if found is None:
             raise Impossible(f"which server? Give --control, or {CONTROL} in the environment: http://HOST:PORT")
-        return cls(found, token or os.environ.get(TOKEN) or None)
+        return cls(found, os.environ.get(TOKEN) or None if token is None else token)
 
     def get(self, *path: object, text: bool = False) -> Any:
         """Return what is at a path, given by its parts. Raises ControlError."""

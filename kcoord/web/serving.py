@@ -13,6 +13,7 @@ from kcoord.net.addresses import plain_host
 from kcoord.net.listening import CannotListen
 from kcoord.notices import HandlerFailed
 from kcoord.serve import Running
+from kcoord.web.client import NO_TOKEN, is_token
 
 BACKLOG = 128
 WILDCARDS = {"": "127.0.0.1", "0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - what a wildcard is reached by
@@ -76,8 +77,8 @@ def control_address(text: str) -> Address:
 
 def _may_listen(address: Address, token: str | None) -> None:
     """See to it that only this machine is let in without a token. Raises ConfigError."""
-    if token is not None and (not token.isprintable() or not token.isascii() or not token.strip() or " " in token):
-        raise ConfigError("the control's token must be of ASCII characters that can be printed, without blanks")
+    if token is not None and not is_token(token):
+        raise ConfigError(NO_TOKEN)
     if token is None and not _is_loopback(address.host):
         raise ConfigError(
             f"--control is {str(address)!r}, which others can reach: that needs a token, by --control-token or "

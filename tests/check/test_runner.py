@@ -323,7 +323,7 @@ def closing(cls, version, message, frame):
         (closing, "of no use: the broker closed the connection"),
         (
             lambda *_: b"",
-            f"of no use: no answer to ApiVersions 0 within {FIRST_ANSWER:g} s; does it speak Kafka's protocol here, and",
+            f"of no use: no answer to ApiVersions 0 within {FIRST_ANSWER:g} s; does it speak Kafka's protocol",
         ),
         (
             lambda *_: b"HTTP/1.1 400 Bad Request\r\n\r\n",

@@ -180,6 +180,10 @@ def test_what_is_done_to_a_group_that_is_not(kcoord, client, arguments):
         (["groups", "set-offsets", "g", "t=5"], "'t=5' is no offset: it must be TOPIC:PARTITION=OFFSET"),
         (["groups", "set-offsets", "g", "t:0=x"], "'t:0=x' is no offset"),
         (["clock", "advance", "x"], "Invalid value for SECONDS"),
+        (["clock", "--control", ""], "'' is no address of a control: it must be http://HOST:PORT"),
+        (["clock", "--control-token", ""], "the control's token must be of ASCII characters that can be printed"),
+        (["clock", "--control-token", "a b"], "the control's token must be of ASCII characters that can be printed"),
+        (["clock", "--control-token", "ä"], "the control's token must be of ASCII characters that can be printed"),
         (["clock", "--control", "http://"], "'http://' is no address of a control: it must be http://HOST:PORT"),
         (["clock", "--control", "ftp://x"], "'ftp://x' is no address of a control"),
         (["clock", "--control", "http://x:y"], "'http://x:y' is no address of a control"),
@@ -296,6 +300,8 @@ def test_tokens_that_no_header_can_have(token):
         (["--control", "0.0.0.0:0"], "--control is '0.0.0.0:0', which others can reach: that needs a token"),
         (["--control-token", "x"], "--control-token means nothing without --control"),
         (["--control", "127.0.0.1:0", "--control-token", "a b"], "the control's token must be"),
+        (["--control", "127.0.0.1:0", "--control-token", ""], "the control's token must be"),
+        (["--control", ""], "--control is '': it must be HOST:PORT"),
     ],
 )
 def test_serve_refuses(kcoord, arguments, sentence):
@@ -317,6 +323,19 @@ def test_an_address_that_is_taken(url):
         f"kcoord: cannot listen on {url.removeprefix('http://')}: Address already in use"
     )
     assert not done.stdout
+
+
+def test_an_empty_token_is_not_passed_over_for_that_of_the_environment(kcoord, monkeypatch):
+    monkeypatch.setenv("KCOORD_CONTROL_TOKEN", "sesame")
+    for arguments in (["clock"], ["serve", "--listen=127.0.0.1:0", "--control=127.0.0.1:0"]):
+        _, err, status = kcoord(*arguments, "--control-token", "")
+        assert (len(err), status) == (1, 2)
+        assert err[0].startswith("kcoord: the control's token must be")
+
+
+def test_an_empty_variable_is_none_on_loopback(kcoord):
+    with serving("--control=127.0.0.1:0", KCOORD_CONTROL_TOKEN="") as where:
+        assert run("groups", "--json", KCOORD_CONTROL=where, KCOORD_CONTROL_TOKEN="").stdout == "[]\n"
 
 
 def test_an_empty_variable_is_none(kcoord):
