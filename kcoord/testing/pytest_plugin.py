@@ -7,6 +7,7 @@ one of these.
 import os
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping
+from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -34,6 +35,7 @@ class Servers:
 
     def of(self, config: Mapping[str, Any]) -> "Kcoord":
         """Return the server that runs with this configuration, started if need be."""
+        check(config)
         for known, server in self._running:
             if known == config:
                 return server
@@ -54,6 +56,20 @@ class Servers:
         """Stop all of them."""
         while self._running:
             self._running.pop()[1].close()
+
+
+def check(config: object) -> None:
+    """Raise ConfigError for what `kcoord_config` is not meant to give."""
+    from kcoord.config import ConfigError
+    from kcoord.shown import shown
+    from kcoord.testing.sync import Kcoord
+
+    arguments = tuple(signature(Kcoord).parameters)
+    if not isinstance(config, Mapping):
+        raise ConfigError(f"kcoord_config is {shown(config)}: it must be arguments of Kcoord by name, as in a dict")
+    for name in config:
+        if name not in arguments:
+            raise ConfigError(f"kcoord_config has {shown(name)}: Kcoord takes {', '.join(arguments)}")
 
 
 def started(config: Mapping[str, Any]) -> "Kcoord":

@@ -132,6 +132,25 @@ def kcoord_config():
     assert "ConfigError: group.size is not a setting that kcoord knows" in printed
 
 
+@pytest.mark.parametrize(
+    ("config", "sentence"),
+    [
+        (
+            '{"topic": {"t": 1}}',
+            "kcoord_config has 'topic': Kcoord takes topics, brokers, as_version, mask, settings, kafka",
+        ),
+        ("{5: 1}", "kcoord_config has 5: Kcoord takes topics, brokers"),
+        ("[]", "kcoord_config is a list: it must be arguments of Kcoord by name, as in a dict"),
+        ("None", "kcoord_config is None: it must be arguments of Kcoord by name, as in a dict"),
+        ('{"brokers": 3, "settings": {"brokers": 2}}', "brokers is 3, but settings say that brokers is 2"),
+    ],
+)
+def test_arguments_that_there_are_not(run, config, sentence):
+    conftest = f"import pytest\n@pytest.fixture\ndef kcoord_config():\n    return {config}\n"
+    printed = run("def test_it(kcoord): pass", conftest=conftest, expected=1, error=1)
+    assert f"ConfigError: {sentence}" in printed
+
+
 def test_a_server_that_crashed_is_not_used_again(run):
     source = """
 import pytest

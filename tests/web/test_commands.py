@@ -151,9 +151,9 @@ def test_brokers(kcoord, client):
     (first,) = (each for each in client.get("brokers") if "g" in each["groups"])
     other = 3 - first["node_id"]
     assert kcoord("groups", "move", "g", "--to", str(other))[2] == 0
-    assert client.get("groups", "g")["coordinator"] == other
+    assert client.post("groups", "g", "wait", state="Empty")["coordinator"] == other
     assert "stopped" in kcoord("brokers", "stop", str(other))[0]
-    assert client.get("groups", "g")["coordinator"] == first["node_id"]
+    assert client.post("groups", "g", "wait", state="Empty")["coordinator"] == first["node_id"]
     assert "runs" in kcoord("brokers", "start", str(other))[0]
     assert kcoord("brokers", "stop", "7") == ("", ["kcoord: there is no broker 7: there are 1, 2"], 1)
     assert kcoord("groups", "load", "g", "1000") == ("", [], 0)
