@@ -17,6 +17,7 @@ from cyclopts import Parameter
 
 from kcoord.check.connecting import PATIENCE, Endpoint, Sasl, address_of, tls_context
 from kcoord.check.differences import Comparison
+from kcoord.check.first_answer import FIRST_ANSWER
 from kcoord.check.outcome import CannotRun
 from kcoord.check.report.differences_html import differences_as_html
 from kcoord.check.report.differences_json import differences_as_json
@@ -32,7 +33,6 @@ from kcoord.check.rules import all_rules
 from kcoord.check.runner import SIDE_BY_SIDE, Plan, check, of_another_release
 from kcoord.check.running import complain, until_a_signal
 from kcoord.check.several import Broker, compare
-from kcoord.check.target import FIRST_ANSWER
 
 BROKEN: Final = 1
 COULD_NOT_RUN: Final = 2

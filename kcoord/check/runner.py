@@ -28,12 +28,13 @@ import trio
 from kcoord import __version__
 from kcoord.check.cleaning import clean
 from kcoord.check.failure import Failure, failure_of, first_of
+from kcoord.check.first_answer import FIRST_ANSWER
 from kcoord.check.outcome import NotApplicable
 from kcoord.check.probe import PATIENCE, Closed, Heard, offered
 from kcoord.check.recognizing import note_of_release
 from kcoord.check.result import CaseResult, Progress, Report, RuleResult, Run, Verdict, counted
 from kcoord.check.rule import LONG, Case, Rule
-from kcoord.check.target import FIRST_ANSWER, Target, make_topics, reach, why_gone
+from kcoord.check.target import Target, make_topics, reach, why_gone
 from kcoord.check.transcript import Transcript
 from kcoord.check.world import Opener, World
 

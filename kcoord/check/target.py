@@ -4,7 +4,6 @@ Nothing is asked of it but an address. What a run made is removed afterwards, an
 """
 
 import random
-import struct
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -12,6 +11,7 @@ from typing import Any, Final
 
 import trio
 
+from kcoord.check.first_answer import FIRST_ANSWER, first_answer
 from kcoord.check.limits import Limits
 from kcoord.check.member import Member
 from kcoord.check.names import INITIAL_DELAY, SHARED, Names
@@ -37,13 +37,6 @@ PREFIX: Final = "kcoord-check"
 """What the names of all topics and groups that are made begin with."""
 SLOW: Final = 0.15
 """Seconds that an answer may take: half of how long one is waited for that must not come (`probe.PARKED`)."""
-FIRST_ANSWER: Final = 10.0
-"""Seconds in which a broker must take a connection, and answer a first request there, unless told otherwise.
-
-Whatever is no broker of Kafka's, or wants TLS, mostly says nothing to that request.
-"""
-LARGEST_FIRST: Final = 1 << 20
-"""Bytes of a first answer: it has some hundreds, and what is no answer of Kafka's mostly claims far more."""
 UNTIL_GONE: Final = 15.0
 """Seconds after which a broker is gone that does not take a new connection, or answers nothing there."""
 REFUSING: Final = 5.0
@@ -70,20 +63,6 @@ _NOT_YET: Final = (
 """What is said of a group whose coordinator is not there, or not ready."""
 ANSWERS: Final = (OSError, Closed, WireError, TimeoutError, NotApplicable, ValueError)
 """What may go wrong when a broker is asked something: no connection, no answer, one that makes no sense."""
-
-
-class NotKafka(ValueError):
-    """What a broker says is no answer to a request of Kafka's."""
-
-    def __init__(self, said: bytes) -> None:
-        shown = f"{said[:_SHOWN]!r}{'...' if len(said) > _SHOWN else ''}"
-        super().__init__(
-            f"it says {shown}, which is no answer of Kafka's; does it speak Kafka's protocol, without TLS?"
-        )
-
-
-_SHOWN: Final = 30
-"""Bytes of what is no answer."""
 
 
 @dataclass
@@ -183,43 +162,10 @@ async def ask(client: Client, request: Message, version: int | None = None) -> A
 
 async def _offers(client: Client, patience: float) -> Offers:
     # Version 0 is what every broker knows, also one that is older than the newer layouts.
-    call = await client.send(ApiVersionsRequest(), 0)
-    end = trio.current_time() + patience
-    with trio.move_on_at(end):
-        await _hear(client, call.correlation_id)
-    try:
-        answer = await call.answer(max(0.0, end - trio.current_time()))
-    except TimeoutError:
-        hint = "does it speak Kafka's protocol here, and without TLS? --patience waits longer"
-        raise TimeoutError(f"no answer to {call.name} within {patience:g} s; {hint}") from None
+    answer = await first_answer(client, ApiVersionsRequest(), patience)
     if answer.error_code != ErrorCode.NONE:
         raise ValueError(f"it answers ApiVersions 0 with {error_name(answer.error_code)}")
     return {one.api_key: Versions(one.min_version, one.max_version) for one in answer.api_keys}
-
-
-async def _hear(client: Client, correlation_id: int) -> None:
-    """Wait until a first answer begins: with its size, and the number of its request.
-
-    Raises Closed, and NotKafka as soon as it can be told: others need not say as much as a size would make believe.
-    """
-    wanted = struct.Struct(">ii")
-    said = b""
-    while len(said) < wanted.size:
-        try:
-            data = await client.stream.receive_some(65536)
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
-            data = b""
-        if not data and said:
-            raise NotKafka(said)
-        if not data:
-            raise Closed("ApiVersions 0")
-        said += data
-        size = int.from_bytes(said[:4].ljust(4, b"\0"), signed=True)
-        if not 0 <= size <= LARGEST_FIRST:
-            raise NotKafka(said)
-    if wanted.unpack_from(said)[1] != correlation_id:
-        raise NotKafka(said)
-    client.frames.feed(said)
 
 
 async def _be_the_only_one(client: Client, target: Target) -> None:

@@ -9,11 +9,11 @@ import trio
 from trio.testing import memory_stream_pair
 
 from kcoord.check import runner
+from kcoord.check.first_answer import FIRST_ANSWER
 from kcoord.check.outcome import CannotRun
 from kcoord.check.probe import Client
 from kcoord.check.result import Progress, Verdict
 from kcoord.check.runner import Plan, check
-from kcoord.check.target import FIRST_ANSWER
 from tests.check.brokers import Close, answer, between
 from tests.check.conftest import server
 from wire.errors import ErrorCode
