@@ -35,7 +35,7 @@ class GroupsControl:
     def __init__(self, broker: Broker, happenings: Happenings) -> None:
         self._broker = broker
         self._happenings = happenings
-        self.story: Callable[[str], tuple[str, Mapping[str, Any] | None]] = self.lately
+        self.story: Callable[[str], tuple[str, Mapping[str, Any] | None]] = self._no_story
         """Gives what happened to a group as text and as plain data, for `TimedOut`."""
 
     def list(self) -> tuple[GroupView, ...]:
@@ -183,11 +183,14 @@ class GroupsControl:
             f"the coordinator of partition {shard.partition} of __consumer_offsets does not serve: {shard.status.value}"
         )
 
-    def lately(self, group_id: str) -> tuple[str, None]:
-        """Return the last notes of a group, one a line, and no data."""
+    def _no_story(self, group_id: str) -> tuple[str, None]:
+        return self.lately(group_id), None
+
+    def lately(self, group_id: str) -> str:
+        """Return the last notes of a group, one a line."""
         now = self._broker.clock.now()
         lines = [each.line(now) for each in self._happenings.of(group_id)]
-        return "\n".join(["What happened to it last:", *(lines or ["  nothing"])]), None
+        return "\n".join(["What happened to it last:", *(lines or ["  nothing"])])
 
 
 def new_offsets(offsets: object) -> tuple[NewOffset, ...]:

@@ -212,6 +212,8 @@ def _check_numbers(rule: FaultRule) -> str:
             return f"{name} must be a number from {lowest}, not {shown(value)}"
         if value is not None and value > highest:
             return f"{name} must be a number from {lowest} to {highest}, not {shown(value)}"
+    if rule.seconds == 0:
+        return "seconds must be above 0: a fault that lasts for 0 s is for no request"
     if not 0 < rule.probability <= 1:
         return f"probability must be above 0 and at most 1, not {shown(rule.probability)}"
     return ""

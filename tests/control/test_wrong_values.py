@@ -2,6 +2,7 @@
 
 import pytest
 
+from kcoord.control import ControlError, TimedOut
 from kcoord.control.brokers import BrokersControl
 from kcoord.control.clock import ClockControl
 from kcoord.control.faults import FaultsControl
@@ -53,3 +54,23 @@ async def test_nothing_happens(autojump_clock, bench, part, cls):
         assert snapshot(control) == before, f"{method} takes {written(how)}"
         walked.add(method)
     assert walked
+
+
+async def test_a_sentence_is_one_line_whatever_names_are_in_it(autojump_clock, bench):
+    name = "a\nb\x1b[2J\u2028"
+    for call in (
+        lambda: bench.groups.get(name),
+        lambda: bench.topics.get(name),
+        lambda: bench.control.timeline.of(name),
+        lambda: bench.topics.create(name),
+        lambda: bench.control.faults.add({name: 1}),
+    ):
+        with pytest.raises(ControlError) as caught:
+            call()
+        assert str(caught.value).isprintable()
+        assert r"a\nb\x1b[2J" in str(caught.value)
+    with pytest.raises(TimedOut) as caught:
+        await bench.groups.wait(name, members=1, timeout=1)
+    assert (
+        str(caught.value).splitlines()[0].startswith(r"group a\nb\x1b[2J\u2028 did not become of 1 member within 1 s")
+    )

@@ -57,6 +57,7 @@ WRONG = {
         *({"error": 27, key: value} for key in ("api", "group", "member", "topic") for value in NO_TEXT[1:-1]),
         *({"error": 27, "state": value} for value in ("", "stable", b"Stable", 1, [], "\ud800")),
         *({"error": 27, "probability": value} for value in (None, 0, -0.5, 1.5, nan, inf, HUGE, "1", True)),
+        {"error": 27, "seconds": 0}, {"error": 27, "seconds": 0.0},
         *({"error": 27, "seed": value} for value in (None, 1.5, "1", 2**63, HUGE)),
         *({"error": 27, "generation": value} for value in (2**31, -HUGE, 1.0, "1", True)),
         *({"error": value} for value in (0, 9999, HUGE, -HUGE, "", "NOPE", "a\nb", "x" * 40_000, 1.5, True, b"x", [])),
@@ -65,7 +66,7 @@ WRONG = {
         {"error": 27, "broker": 77}, {"error": 27, "broker": "1"}, {"error": 27, "broker": HUGE},
     ],
 }  # fmt: skip
-TAKEN = ["t", "__consumer_offsets", "__cluster_metadata"]
+TAKEN = ["t", "__consumer_offsets", "__consumer.offsets", "__cluster_metadata"]
 WRONG_THERE = {("create", "name"): TAKEN, ("create_topic", "name"): TAKEN}
 """What is wrong for a parameter of some methods only."""
 USUAL = {

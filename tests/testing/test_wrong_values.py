@@ -104,6 +104,24 @@ def test_a_rule_and_its_parts_at_once(k):
     assert len(k.faults.list()) == 1
 
 
+@pytest.mark.parametrize("make", [Kcoord, AsyncKcoord])
+@pytest.mark.parametrize(
+    "how",
+    [
+        {"topics": {"x": "3"}},
+        {"topics": {"a.b": 1, "a_b": 1}},
+        {"mask": {"OffsetCommit": "99"}},
+        {"brokers": 3, "settings": {"brokers": 2}},
+        {"as_version": "2.8", "settings": {"as.version": "2.7"}},
+        {"kafka_defaults": 1},
+    ],
+)
+def test_servers_that_cannot_be(make, how):
+    with pytest.raises(ConfigError) as caught:
+        make(**how)
+    assert str(caught.value).isprintable()
+
+
 @pytest.mark.parametrize(
     ("how", "sentence"),
     [
