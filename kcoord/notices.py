@@ -201,9 +201,13 @@ class Listening:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClockMoved:
-    """The server's clock was moved forward by so many seconds; what was due by then happens after this."""
+    """The server's clock was moved forward by so many seconds; what was due by then happens after this.
+
+    With `heartbeats` members whose connection was open counted as having sent heartbeats meanwhile.
+    """
 
     seconds: float
+    heartbeats: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

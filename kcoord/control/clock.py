@@ -45,7 +45,7 @@ class ClockControl:
             await trio.lowlevel.checkpoint()
         if heartbeats:
             self._keep_alive(seconds)
-        self._broker.tell(ClockMoved(seconds=seconds))
+        self._broker.tell(ClockMoved(seconds=seconds, heartbeats=heartbeats))
         self._broker.clock.advance(seconds)
         for shard in self._broker.shards:
             await shard.rest()

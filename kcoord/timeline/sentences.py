@@ -223,6 +223,10 @@ def _moved(note: Any, _names: Names) -> str:
     return f"the group's coordinator moves from {source} to {target}: {note.why}"
 
 
+def _clock_moved(note: Any, _names: Names) -> str:
+    return f"the clock is moved forward by {note.seconds:g} s{'' if note.heartbeats else ', without heartbeats'}"
+
+
 _NOTES: Mapping[type, Callable[[Any, Names], str]] = MappingProxyType(
     {
         notes.GroupCreated: lambda _note, _names: "the group comes into being",
@@ -259,7 +263,7 @@ _NOTES: Mapping[type, Callable[[Any, Names], str]] = MappingProxyType(
         notices.BrokerStarted: lambda note, _names: f"broker {note.node_id} is started",
         notices.ClockFrozen: lambda _note, _names: "the clock stands still",
         notices.ClockResumed: lambda _note, _names: "the clock goes on",
-        notices.ClockMoved: lambda note, _names: f"the clock is moved forward by {note.seconds:g} s",
+        notices.ClockMoved: _clock_moved,
         notices.ConnectionClosed: lambda note, _names: f"the connection from {note.host}:{note.port} ended: {note.why}",
     }
 )
