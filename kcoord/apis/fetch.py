@@ -220,7 +220,8 @@ def _read_one(wanted: Wanted, most: int, aborted: Aborted, *, at_least_one: bool
     partition = wanted.partition
     error = _check(wanted)
     at_end = wanted.offset == partition.high_watermark
-    if error is ErrorCode.NONE and most < 0 and not at_end and not _diverges(wanted):
+    diverging = _diverging(wanted)
+    if error is ErrorCode.NONE and most < 0 and not at_end and diverging is None:
         # There is something, and it cannot be read: `LogSegment.read` throws.
         error = ErrorCode.UNKNOWN_SERVER_ERROR
     if error is not ErrorCode.NONE:
@@ -233,10 +234,10 @@ def _read_one(wanted: Wanted, most: int, aborted: Aborted, *, at_least_one: bool
         aborted_transactions=aborted,
         records=b"",
     )
-    if at_end:
+    if diverging is not None:
+        data.diverging_epoch = diverging
         return data, 0
-    if _diverges(wanted):
-        data.diverging_epoch = EpochEndOffset(epoch=partition.leader_epoch, end_offset=partition.high_watermark)
+    if at_end:
         return data, 0
     data.records = partition.read(wanted.offset, most, at_least_one=at_least_one)
     size = len(data.records)
@@ -246,8 +247,7 @@ def _read_one(wanted: Wanted, most: int, aborted: Aborted, *, at_least_one: bool
 def _check(wanted: Wanted) -> ErrorCode:
     """Return the error that reading would meet: no log, the wrong leader, or a place where the log is not.
 
-    A last fetched epoch that this log never had leaves no common offset to go on from (KIP-595). One that it had
-    says where it ended, to those who are beyond the end.
+    A last fetched epoch that this log never had leaves no common offset to go on from (KIP-595).
     """
     partition = wanted.partition
     if partition.deleted:
@@ -255,17 +255,22 @@ def _check(wanted: Wanted) -> ErrorCode:
     error = check_leader_epoch(partition, wanted.current_leader_epoch)
     if error is not ErrorCode.NONE:
         return error
-    known_epoch = wanted.last_fetched_epoch in (NO_EPOCH, partition.leader_epoch)
-    beyond = wanted.offset > partition.high_watermark and not _diverges(wanted)
-    if not known_epoch or wanted.offset < partition.log_start_offset or beyond:
+    if wanted.last_fetched_epoch > partition.leader_epoch:
         return ErrorCode.OFFSET_OUT_OF_RANGE
-    return ErrorCode.NONE
+    is_here = partition.log_start_offset <= wanted.offset <= partition.high_watermark
+    return ErrorCode.NONE if is_here or _diverging(wanted) is not None else ErrorCode.OFFSET_OUT_OF_RANGE
 
 
-def _diverges(wanted: Wanted) -> bool:
-    """Whether it was read further, in an epoch of this log's, than that epoch goes (KIP-595)."""
-    partition = wanted.partition
-    return wanted.last_fetched_epoch == partition.leader_epoch and wanted.offset > partition.high_watermark
+def _diverging(wanted: Wanted) -> EpochEndOffset | None:
+    """Return where an epoch of this log's ended in which more was read than there is of it; None if all is well.
+
+    That is told before anything is read (KIP-595, Apache Kafka `Partition.readRecords`).
+    """
+    if wanted.last_fetched_epoch == NO_EPOCH:
+        return None
+    epoch, end = wanted.partition.end_of_epoch(wanted.last_fetched_epoch)
+    diverges = epoch < wanted.last_fetched_epoch or end < wanted.offset
+    return EpochEndOffset(epoch=epoch, end_offset=end) if diverges else None
 
 
 def _error(index: int, code: ErrorCode, aborted: Aborted) -> PartitionData:

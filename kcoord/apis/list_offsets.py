@@ -106,7 +106,7 @@ def reads_records(timestamp: int) -> bool:
 async def _look_up(version: int, partition: Partition, asked: ListOffsetsPartition) -> ListOffsetsPartitionResponse:
     """Answer for one partition. Where no record is found, nothing is, and that is no error.
 
-    Whatever is found carries the epoch in which the leader began, as in Kafka's epoch cache; nothing is tiered. All
+    Whatever is found carries the epoch in which it was written, as in Kafka's epoch cache; nothing is tiered. All
     records are committed, so both isolation levels end at the same place. The newest record is the newest one
     that can still be read, while Kafka may name one below the start of the log until its file is gone.
     """
@@ -125,7 +125,7 @@ async def _look_up(version: int, partition: Partition, asked: ListOffsetsPartiti
         if found is not None:
             answer.offset, answer.timestamp = found.offset, found.timestamp
     if answer.offset >= 0 and version >= LEADER_EPOCH_SINCE:
-        answer.leader_epoch = partition.leader_epoch
+        answer.leader_epoch = partition.epoch_at(answer.offset)
     return answer
 
 

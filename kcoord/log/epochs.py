@@ -39,6 +39,10 @@ class LeaderEpochs:
         newer = bisect_right(left, epoch, key=lambda each: each[0])
         return (left[newer - 1][0] if newer else epoch), left[newer][1]
 
+    def at(self, offset: int) -> int:
+        """Return the epoch in which what is at an offset was written, or will be at the end of the log."""
+        return self._begins[bisect_right(self._begins, offset, key=lambda each: each[1]) - 1][0]
+
     def _left(self, log_start_offset: int) -> list[tuple[int, int]]:
         """Return the epochs of which there is something left, none of them beginning before the log does."""
         gone = sum(begin <= log_start_offset for _, begin in self._begins) - 1

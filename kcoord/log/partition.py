@@ -130,6 +130,10 @@ class Partition:
         """Return where a leader's epoch ends, as `LeaderEpochs.end_of` does."""
         return self._epochs.end_of(epoch, self.log_start_offset, self.high_watermark)
 
+    def epoch_at(self, offset: int) -> int:
+        """Return the leader's epoch in which what is at an offset of this log was written, at its end the present."""
+        return self._epochs.at(offset)
+
     def append(self, records: bytes | None, now_ms: int, *, version: int) -> Appended:
         """Append what a Produce request of that version brought for this partition.
 

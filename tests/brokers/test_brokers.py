@@ -8,7 +8,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from kcoord.control import Impossible, NotFound
 from kcoord.nodes import NOBODY
-from tests.records import good
+from tests.records import NOW, good
 from tests.server.client import find, heartbeat, join, sync
 from tests.server.conftest import on_loopback, start
 from wire.errors import ErrorCode
@@ -89,14 +89,18 @@ async def test_all_brokers_are_told_of_and_each_leads_a_part(autojump_clock, clu
     assert [each.resource_name for each in listed.config_resources] == ["1", "2", "3"]
 
 
-async def test_what_was_written_stays_known_to_the_next_leader(autojump_clock, cluster):
-    """A client that read it asks how far its epoch goes, and would read it again if that were less (KIP-320)."""
-    leader = cluster.leader_of("t", 0)
-    data = PartitionProduceData(index=0, records=good(3))
-    produced = await cluster.connect(leader).call(
+async def produce(cluster, records):
+    """Let so many records be written to the first partition of t."""
+    data = PartitionProduceData(index=0, records=good(records))
+    produced = await cluster.connect(cluster.leader_of("t", 0)).call(
         ProduceRequest(acks=-1, timeout_ms=1_000, topic_data=[TopicProduceData(name="t", partition_data=[data])]), 9
     )
     assert produced.responses[0].partition_responses[0].error_code == 0
+
+
+async def test_what_was_written_stays_known_to_the_next_leader(autojump_clock, cluster):
+    """A client that read it asks how far its epoch goes, and would read it again if that were less (KIP-320)."""
+    await produce(cluster, 3)
     for epoch in (1, 2):
         await cluster.brokers.stop(cluster.leader_of("t", 0))
         client = cluster.connect(cluster.leader_of("t", 0))
@@ -108,6 +112,57 @@ async def test_what_was_written_stays_known_to_the_next_leader(autojump_clock, c
         )
         ends = [(each.error_code, each.leader_epoch, each.end_offset) for each in answer.topics[0].partitions]
         assert ends == [(0, 0, 3), (0, 1 if epoch == 1 else 0, 3)]
+        assert [await epoch_told(client, each) for each in (EARLIEST, NOW, LATEST)] == [0, 0, epoch]
+
+
+EARLIEST, LATEST = -2, -1
+
+
+async def epoch_told(client, timestamp):
+    """In which epoch what ListOffsets finds was written."""
+    asked = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+    request = ListOffsetsRequest(topics=[ListOffsetsTopic(name="t", partitions=[asked])])
+    answer = await client.call(request, 5)
+    (found,) = answer.topics[0].partitions
+    assert found.error_code == 0
+    return found.leader_epoch
+
+
+@pytest.mark.parametrize(
+    ("epoch", "offset", "told"),
+    [
+        (-1, 3, None),
+        (0, 3, None),
+        (0, 4, (0, 3)),
+        (0, 2, None),
+        (1, 3, (0, 3)),
+        (1, 2, (0, 3)),
+        (2, 4, None),
+        (2, 9, (2, 4)),
+    ],
+)
+async def test_who_fetched_more_of_an_epoch_than_there_is_of_it_is_told_where_it_ended(
+    autojump_clock, cluster, epoch, offset, told
+):
+    """Three records of epoch 0, none of 1, one of 2."""
+    await produce(cluster, 3)
+    await cluster.brokers.stop(cluster.leader_of("t", 0))
+    await cluster.brokers.stop(cluster.leader_of("t", 0))
+    await produce(cluster, 1)
+    client = cluster.connect(cluster.leader_of("t", 0))
+    asked = FetchPartition(
+        partition=0,
+        current_leader_epoch=2,
+        fetch_offset=offset,
+        last_fetched_epoch=epoch,
+        partition_max_bytes=10_000,
+    )
+    request = FetchRequest(max_wait_ms=0, max_bytes=10_000, topics=[FetchTopic(topic="t", partitions=[asked])])
+    (found,) = (await client.call(request, 12)).responses[0].partitions
+    diverging = found.diverging_epoch
+    assert found.error_code == 0
+    assert (diverging.epoch, diverging.end_offset) == (told or (-1, -1))
+    assert bool(found.records) == (told is None and offset < 4)
 
 
 async def test_who_means_another_broker_than_it_reached_has_to_bootstrap_anew(autojump_clock, cluster):

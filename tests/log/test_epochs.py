@@ -56,6 +56,10 @@ def test_epochs_whose_records_are_gone_ended_where_the_log_begins(start):
     assert ends(epochs, start, 5, 0, 3, 4, 5, 6) == {0: (0, start), 3: (3, start), 4: (4, 5), 5: (4, 5), 6: (6, 5)}
 
 
+def test_what_is_at_an_offset_was_written_in_the_epoch_that_had_begun_there():
+    assert [of_two_restarts().at(offset) for offset in (0, 2, 3, 5)] == [0, 0, 4, 4]
+
+
 def test_records_are_of_the_epoch_in_which_they_were_written():
     log = Partition("t", 0, TopicConfig(), LogMemory(None))
     log.append(good(3), NOW, version=9)
@@ -67,5 +71,6 @@ def test_records_are_of_the_epoch_in_which_they_were_written():
     assert [log.end_of_epoch(epoch) for epoch in range(4)] == [(0, 4), (1, 6), (2, 6), NOTHING]
     found = [read_header(each).leader_epoch for each in split(log.read(0, 10_000, at_least_one=True))]
     assert found == [0, 0, 1]
+    assert [log.epoch_at(offset) for offset in (0, 3, 4, 5, 6)] == [0, 0, 1, 1, 2]
     log.delete_before(5)
     assert [log.end_of_epoch(epoch) for epoch in range(3)] == [(0, 5), (1, 6), (2, 6)]
