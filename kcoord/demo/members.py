@@ -24,20 +24,25 @@ class Member:
     """One process. It loads what it needs at once, and joins the group when it is told where.
 
     It is in a session of its own: an interrupt from the terminal is for who started it. When that ends, so does it.
+    Raises OSError if no process can be started.
     """
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.leaving = False
         self._errors: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
-        self._process = subprocess.Popen(  # noqa: S603 - this very Python
-            [sys.executable, "-m", _PROGRAM],
-            bufsize=0,
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._errors,
-            start_new_session=True,
-        )
+        try:
+            self._process = subprocess.Popen(  # noqa: S603 - this very Python
+                [sys.executable, "-m", _PROGRAM],
+                bufsize=0,
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._errors,
+                start_new_session=True,
+            )
+        except OSError:
+            self._errors.close()
+            raise
         assert self._process.stdout is not None
         os.set_blocking(self._process.stdout.fileno(), False)
         self._ready = False

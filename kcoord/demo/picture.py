@@ -25,6 +25,8 @@ class Ink(StrEnum):
     PARTITION = "partition"
     """One digit: the colour is that of the partition."""
     READING = "reading"
+    MORE = "more"
+    """Partitions for which there are no cells."""
     STILL = "still"
     JOINING = "joining"
     IDLE = "idle"
@@ -52,6 +54,7 @@ class Marks:
     """The characters."""
 
     reading: str = "─"
+    more: str = "…"
     still: str = "░"
     joining: str = "+"
     idle: str = "∅"
@@ -64,7 +67,7 @@ class Marks:
 
 
 UNICODE: Final = Marks()
-ASCII: Final = Marks(reading="-", still="#", idle="o", away=".", jump="}")
+ASCII: Final = Marks(reading="-", more="&", still="#", idle="o", away=".", jump="}")
 """For terminals that have no other characters."""
 
 _STATES: Final = {
@@ -80,6 +83,7 @@ _MOMENTS: Final = {Moment.LEFT: Ink.LEFT, Moment.EXPIRED: Ink.EXPIRED, Moment.CR
 _LEGEND: Final = (
     (Ink.JOINING, "joins"),
     (Ink.READING, "reads these partitions"),
+    (Ink.MORE, "and more"),
     (Ink.STILL, "stands still"),
     (Ink.IDLE, "has none"),
     (Ink.STALLED, "does not poll"),
@@ -136,8 +140,13 @@ def _seconds(columns: Sequence[Column]) -> str:
 def _row(life: Life, columns: Sequence[Column], marks: Marks) -> Line:
     cells: Line = []
     behind: Span | None = None
-    written = 0
+    written = last = 0
     since = columns[0].start if columns else 0.0
+
+    def end_of_reading() -> None:
+        if behind is not None and written + 1 < len(behind.holds):
+            cells[last] = Cell(marks.more, Ink.MORE)
+
     for column in columns:
         span = _span_in(life, column)
         ink = _ink(life, span, column, since)
@@ -145,15 +154,22 @@ def _row(life: Life, columns: Sequence[Column], marks: Marks) -> Line:
         since = column.start if column.jump else column.end
         if ink is not Ink.READING or span is None:
             # Who reads on when the clock was moved is not named again.
-            behind = behind if ink is Ink.JUMP else None
+            if ink is not Ink.JUMP:
+                end_of_reading()
+                behind = None
             cells.append(Cell(" " if ink is Ink.PLAIN else getattr(marks, ink.value), ink))
             continue
-        written = written + 1 if behind is not None and behind.holds == span.holds else 0
-        behind = span
+        if behind is not None and behind.holds == span.holds:
+            written += 1
+        else:
+            end_of_reading()
+            written = 0
+        behind, last = span, len(cells)
         if written < len(span.holds):
             cells.append(Cell(_digit(span.holds[written]), Ink.PARTITION))
         else:
             cells.append(Cell(marks.reading, Ink.READING))
+    end_of_reading()
     return cells
 
 

@@ -19,6 +19,7 @@ _STYLES: Final = {
     Ink.NAME: "bold",
     Ink.GENERATION: "bold",
     Ink.READING: "green",
+    Ink.MORE: "green",
     Ink.STILL: "bright_red",
     Ink.JOINING: "cyan",
     Ink.IDLE: "bright_black",
@@ -45,8 +46,8 @@ class Lines:
 
     def begin(self, story: Story) -> None:
         """Print what the story is about."""
-        for line in title(story).split("\n"):
-            self.print(wrapped(line, self.width, 2) if line.plain == story.says else line)
+        for line in title(story):
+            self.print(wrapped(line, self.width, 2))
         self.print(Text(""))
 
     def look(self, scene: Scene) -> None:
@@ -70,7 +71,8 @@ class Lines:
             return
         for line in head(timeline).splitlines():
             self.print(wrapped(Text(line), self.width, 2))
-        self.print(Text(f"(kcoord demo {story.name} --timeline prints all of it.)", _STYLES[Ink.FAINT]))
+        told = Text(f"(kcoord demo {story.name} --timeline prints all of it.)", _STYLES[Ink.FAINT])
+        self.print(wrapped(told, self.width, 2))
 
     @property
     def width(self) -> int:
@@ -121,16 +123,11 @@ class Screen(Lines):
         self._live.stop()
 
 
-def title(story: Story) -> Text:
-    """What a story is, and who acts in it."""
+def title(story: Story) -> list[Text]:
+    """What a story is, and who acts in it, in lines."""
     members = ", ".join(story.members)
-    return Text.assemble(
-        (f"kcoord demo {story.name}", "bold"),
-        "\n",
-        story.says,
-        "\n",
-        (f"Group {GROUP} on topic {TOPIC} with {PARTITIONS} partitions; consumers {members}.", _STYLES[Ink.FAINT]),
-    )
+    cast = f"Group {GROUP} on topic {TOPIC} with {PARTITIONS} partitions; consumers {members}."
+    return [Text(f"kcoord demo {story.name}", "bold"), Text(story.says), Text(cast, _STYLES[Ink.FAINT])]
 
 
 def drawn(lines: Sequence[Line]) -> Text:

@@ -3,7 +3,7 @@
 import time
 from collections import deque
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, closing, contextmanager
 from types import TracebackType
 from typing import Final, Protocol, Self
 
@@ -11,7 +11,7 @@ from kcoord.control import Control, NotFound
 from kcoord.demo.members import Member
 from kcoord.demo.scene import Deed, Scene
 from kcoord.demo.stories import GROUP, PARTITIONS, TOPIC, Act, Kind, MoveClock, Pause, Settled, Step, Story
-from kcoord.testing import Kcoord, Timeline
+from kcoord.testing import CannotListen, Kcoord, ServerGone, Timeline
 
 FRAME: Final = 0.1
 """Seconds between two looks at the group."""
@@ -72,23 +72,35 @@ class Stage:
         """Act the story out; return how it stands in the end. Raises StoryStopped; Interrupted."""
         self._audience.begin(self._story)
         for name in self._story.starts:
-            member = Member(name)
+            try:
+                member = Member(name)
+            except OSError as error:
+                raise StoryStopped(f"a consumer could not be started: {error.strerror}") from None
             self._exit.callback(member.close)
             self._waiting.setdefault(name, deque()).append(member)
         try:
             self._until(lambda: all(each.is_ready for every in self._waiting.values() for each in every))
         except TimeoutError:
             raise StoryStopped(f"the consumers were not ready within {PATIENCE:g} s") from None
-        # Only now, so that the timeline begins with the story.
-        kcoord = Kcoord({TOPIC: PARTITIONS}, settings=self._story.settings)
-        # Consumers are closed first: what they would say of a server that is gone is no part of the story.
-        with kcoord, self._consumers_end():
+        # Only now, so that the timeline begins with the story. Consumers are closed first: what they would say of a
+        # server that is gone is no part of the story.
+        with self._serving() as kcoord, self._consumers_end():
             for step in self._story.steps:
                 self._play(step, kcoord)
             scene, timeline = self._look(kcoord)
             if timeline is None:
                 raise StoryStopped("nothing happened to the group")
             return scene, timeline
+
+    @contextmanager
+    def _serving(self) -> Iterator[Kcoord]:
+        kcoord = Kcoord({TOPIC: PARTITIONS}, settings=self._story.settings)
+        try:
+            kcoord.start()
+        except (CannotListen, ServerGone) as error:
+            raise StoryStopped(f"the server could not be started: {error}") from None
+        with closing(kcoord):
+            yield kcoord
 
     @contextmanager
     def _consumers_end(self) -> Iterator[None]:

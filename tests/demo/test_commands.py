@@ -1,5 +1,6 @@
 """`kcoord demo` as it is called, as far as no story is acted out."""
 
+import errno
 import io
 
 import pytest
@@ -13,6 +14,7 @@ from kcoord.demo.picture import ASCII, UNICODE
 from kcoord.demo.show import Lines, marks_for, wrapped
 from kcoord.demo.stage import Interrupted, Stage, StoryStopped, settled
 from kcoord.demo.stories import BUSY_S, STORIES, Act, MoveClock, Pause
+from kcoord.testing import CannotListen, ServerGone
 
 
 @pytest.fixture
@@ -110,6 +112,34 @@ def test_a_consumer_that_cannot_run_is_told_of_in_its_own_words(monkeypatch):
         stage.run()
 
 
+def test_where_no_process_can_be_started_the_story_stops(monkeypatch):
+    def refuse(*_, **__):
+        raise BlockingIOError(errno.EAGAIN, "Resource temporarily unavailable")
+
+    monkeypatch.setattr("kcoord.demo.members.subprocess.Popen", refuse)
+    with (
+        Stage(STORIES["eager"], Nobody(), lambda: False) as stage,
+        pytest.raises(StoryStopped, match=r"^a consumer could not be started: Resource temporarily unavailable$"),
+    ):
+        stage.run()
+
+
+@pytest.mark.parametrize("error", [CannotListen("cannot listen on x"), ServerGone("the server has crashed")])
+def test_where_no_server_can_be_started_the_story_stops_and_no_process_is_left(monkeypatch, error):
+    def refuse(_):
+        raise error
+
+    started = []
+    monkeypatch.setattr("kcoord.demo.stage.Member", lambda name: started.append(Member(name)) or started[-1])
+    monkeypatch.setattr("kcoord.demo.stage.Kcoord.start", refuse)
+    with (
+        Stage(STORIES["eager"], Nobody(), lambda: False) as stage,
+        pytest.raises(StoryStopped, match=f"^the server could not be started: {error}$"),
+    ):
+        stage.run()
+    assert [each._process.returncode is None for each in started] == [False] * 3
+
+
 def test_a_group_is_settled_when_all_partitions_are_shared(eager, cooperative, monkeypatch):
     monkeypatch.setattr("kcoord.demo.stage.PARTITIONS", 3)
     assert settled(eager.scene(3.5), 2)
@@ -119,24 +149,26 @@ def test_a_group_is_settled_when_all_partitions_are_shared(eager, cooperative, m
     assert not settled(cooperative.scene(1.9), 2)  # what is revoked is still nobody's
 
 
-def console(**how):
-    return Console(file=io.StringIO(), width=80, highlight=False, markup=False, emoji=False, **how)
+def console(width=80, **how):
+    return Console(file=io.StringIO(), width=width, highlight=False, markup=False, emoji=False, **how)
 
 
-def test_where_no_line_can_be_changed_each_thing_is_printed_once(eager):
-    terminal = console()
+@pytest.mark.parametrize("width", [40, 80])
+def test_where_no_line_can_be_changed_each_thing_is_printed_once(eager, width):
+    terminal = console(width)
     lines = Lines(terminal)
     lines.begin(STORIES["eager"])
     lines.look(eager.scene(1.0))
     lines.look(eager.scene(3.5))
     lines.end(STORIES["eager"], eager.scene(3.5), eager.timeline(3.5), whole=False)
     text = terminal.file.getvalue()
+    words = " ".join(text.split())
     assert text.startswith("kcoord demo eager\n")
-    assert text.count("new member b joined; it waits for a") == 1
+    assert words.count("new member b joined; it waits for a") == 1
     assert text.count("\ngeneration    1       2\n") == 1
-    assert text.endswith("Findings: none.\n(kcoord demo eager --timeline prints all of it.)\n")
+    assert words.endswith("Findings: none. (kcoord demo eager --timeline prints all of it.)")
     assert "\x1b" not in text
-    assert max(map(len, text.splitlines())) <= 80
+    assert max(map(len, text.splitlines())) <= width
 
 
 def test_the_whole_timeline_is_printed_if_asked_for(eager):

@@ -78,6 +78,29 @@ def test_nothing_has_happened_yet():
     assert drawn(Scene(None, (), ("a", "b"), 0.0)) == ["generation", "seconds", "a", "b", ""]
 
 
+def test_partitions_without_cells_are_not_as_if_they_were_nobodys(telling):
+    telling.join(0.0, "a").rebalance(0.0, 0, "new member a-1 joined").generation(0.5, 1, a=(0, 1, 2, 3, 4, 5))
+    telling.do(1.25, Kind.START, "b").join(1.25, "b").rebalance(1.25, 1, "new member b-1 joined", "a")
+    telling.join(1.5, "a", new=False).generation(1.5, 2, a=(0, 1, 2), b=(3, 4, 5)).leave(1.75, "b")
+    telling.rebalance(1.75, 2, "explicit removal of b-1", "a").join(1.75, "a", new=False).generation(2.25, 3, a=(0,))
+    lines = drawn(telling.scene(2.75))
+    assert lines[2:] == [
+        "a           ++012……░░0─",
+        "b                +…<",
+        "",
+        "            + joins   012─ reads these partitions   … and more   ░ stands still",
+        "            < leaves",
+    ]
+    assert drawn(telling.scene(2.75), marks=ASCII)[2] == "a           ++012&&##0-"
+
+
+def test_what_has_cells_before_and_behind_a_move_of_the_clock_is_all_there(telling):
+    telling.join(0.0, "a").rebalance(0.0, 0, "new member a-1 joined").generation(0.25, 1, a=(0, 1, 2))
+    telling.do(0.75, Kind.CLOCK, seconds=45.0)
+    assert drawn(telling.scene(46.0, "a"))[2] == "a           +01»2"
+    assert drawn(telling.scene(45.75, "a"))[2] == "a           +0…»"
+
+
 def test_without_other_characters(crash):
     lines = drawn(crash.scene(48.0), marks=ASCII)
     assert lines[2:4] == ["a           ++0-----}-01-", "b           ++1---x.}!"]
