@@ -19,7 +19,7 @@ from types import FrameType
 from typing import TYPE_CHECKING, Annotated, Any, Literal, NoReturn
 
 import trio
-from cyclopts import App, CycloptsError, Parameter
+from cyclopts import App, CycloptsError, Parameter, UnusedCliTokensError
 
 from kcoord import __version__
 from kcoord.config import JAVA_BLANKS, SETTINGS, Config, ConfigError, printable
@@ -162,6 +162,10 @@ def run(arguments: Sequence[str] | None) -> None:
             _print(partial(command, *bound.args, **bound.kwargs))
     except (ConfigError, CannotListen, CannotPrint) as error:
         _fail(str(error))
+    except UnusedCliTokensError as error:
+        called = " ".join(("kcoord", *(error.command_chain or ())))
+        words = " ".join(error.unused_tokens or ())
+        _fail(f"{called} does not know what to do with {words!r}; {called} --help tells what it takes")
     except CycloptsError as error:
         _fail(" ".join(str(error).split()))
 

@@ -83,7 +83,7 @@ _MOMENTS: Final = {Moment.LEFT: Ink.LEFT, Moment.EXPIRED: Ink.EXPIRED, Moment.CR
 _LEGEND: Final = (
     (Ink.JOINING, "joins"),
     (Ink.READING, "reads these partitions"),
-    (Ink.MORE, "and more"),
+    (Ink.MORE, "more partitions"),
     (Ink.STILL, "stands still"),
     (Ink.IDLE, "has none"),
     (Ink.STALLED, "does not poll"),

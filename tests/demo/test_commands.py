@@ -46,7 +46,7 @@ def test_without_a_name_the_stories_are_listed(ends, monkeypatch):
         (["fast"], "there is no story 'fast': it must be one of eager, cooperative, static, crash, slow"),
         (["eager", "--speed", "0"], "--speed is 0: it must be from 0.1 to 10"),
         (["eager", "--speed", "nan"], "--speed is nan: it must be from 0.1 to 10"),
-        (["eager", "slow"], "Unused Tokens"),
+        (["eager", "slow"], "kcoord demo does not know what to do with 'slow'; kcoord demo --help tells what it takes"),
         (["eager", "--speed", "x"], "Invalid value"),
     ],
 )

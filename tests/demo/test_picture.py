@@ -88,8 +88,8 @@ def test_partitions_without_cells_are_not_as_if_they_were_nobodys(telling):
         "a           ++012……░░0─",
         "b                +…<",
         "",
-        "            + joins   012─ reads these partitions   … and more   ░ stands still",
-        "            < leaves",
+        "            + joins   012─ reads these partitions   … more partitions",
+        "            ░ stands still   < leaves",
     ]
     assert drawn(telling.scene(2.75), marks=ASCII)[2] == "a           ++012&&##0-"
 

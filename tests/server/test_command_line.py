@@ -108,10 +108,10 @@ def test_help_names_every_flag():
         (["--config", "/"], "cannot read /: Is a directory"),
         (["--override", "store=tape:"], "no store is called 'tape:'; known are memory:"),
         (["--nope"], "--nope"),
+        (["orders", "6"], "kcoord serve does not know what to do with 'orders 6'; kcoord serve --help tells"),
         (["--listen"], "--listen requires an argument"),
         (["--log-level", "loud"], "--log-level"),
         (["--log-format", "xml"], "--log-format"),
-        (["extra"], "extra"),
     ],
 )
 def test_what_is_wrong_is_one_sentence_and_status_2(fails, arguments, words):
