@@ -16,9 +16,11 @@ from kcoord.testing.awaiting import awaited
 from kcoord.testing.brokers import AsyncBrokers
 from kcoord.testing.defaults import Masks, Settings, Topics, config_for
 from kcoord.testing.faults import AsyncFaults
+from kcoord.testing.refusals import is_refusal
 from kcoord.testing.thread import Call, ServerGone, ServerThread
 from kcoord.timeline import Timeline
 
+__tracebackhide__ = is_refusal
 T = TypeVar("T")
 
 

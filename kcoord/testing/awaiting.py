@@ -8,6 +8,9 @@ from typing import TypeVar
 
 import trio
 
+from kcoord.testing.refusals import is_refusal, outcome
+
+__tracebackhide__ = is_refusal
 T = TypeVar("T")
 
 
@@ -30,7 +33,7 @@ def blocked(future: Future[T], cancel: Callable[[], None]) -> T:
     except BaseException:
         cancel()
         raise
-    return done.pop().result()
+    return outcome(done.pop())
 
 
 async def awaited(future: Future[T], cancel: Callable[[], None]) -> T:
@@ -50,7 +53,7 @@ async def awaited(future: Future[T], cancel: Callable[[], None]) -> T:
         # Also if it is done by now: who waited for it never learns that.
         cancel()
         raise
-    return future.result()
+    return outcome(future)
 
 
 async def _done_on_trio(future: Future[T]) -> None:

@@ -1,7 +1,10 @@
 """The logical brokers of a server, in the hands of a test."""
 
 from kcoord.control.brokers import BrokerView
+from kcoord.testing.refusals import is_refusal
 from kcoord.testing.runs import AwaitsRun, Runs
+
+__tracebackhide__ = is_refusal
 
 
 class Brokers:

@@ -14,6 +14,7 @@ from kcoord.control.topics import NO_SETTINGS
 from kcoord.testing.brokers import Brokers
 from kcoord.testing.defaults import Masks, Settings, Topics, config_for
 from kcoord.testing.faults import Faults
+from kcoord.testing.refusals import is_refusal
 from kcoord.testing.sync import Clock, Kcoord
 from wire.errors import ErrorCode
 from wire.frame import FrameBuffer
@@ -29,6 +30,7 @@ from wire.messages import (
 if TYPE_CHECKING:
     from kcoord.testing.aio import AsyncKcoord
 
+__tracebackhide__ = is_refusal
 T = TypeVar("T")
 PATIENCE = 30.0
 """Seconds that the server may take for anything."""

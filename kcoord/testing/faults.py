@@ -7,7 +7,10 @@ from typing import Any, Self
 from kcoord.control.errors import Impossible
 from kcoord.control.faults import FaultView
 from kcoord.faults import FaultRule
+from kcoord.testing.refusals import is_refusal
 from kcoord.testing.runs import AwaitsRun, Runs
+
+__tracebackhide__ = is_refusal
 
 
 class FaultNeverMet(UserWarning):

@@ -12,6 +12,7 @@ from kcoord.control import Control, Impossible
 from kcoord.testing.brokers import Brokers
 from kcoord.testing.defaults import Masks, Settings, Topics, config_for
 from kcoord.testing.faults import Faults
+from kcoord.testing.refusals import is_refusal
 from kcoord.testing.sync import Clock, Kcoord
 from kcoord.testing.thread import ServerThread
 from kcoord.web.client import ControlClient
@@ -20,6 +21,7 @@ from kcoord.web.remote import RemoteControl, done
 if TYPE_CHECKING:
     from kcoord.testing.aio import AsyncKcoord
 
+__tracebackhide__ = is_refusal
 T = TypeVar("T")
 
 

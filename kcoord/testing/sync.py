@@ -12,12 +12,14 @@ from kcoord.testing.awaiting import blocked, running_loop
 from kcoord.testing.brokers import Brokers
 from kcoord.testing.defaults import Masks, Settings, Topics, config_for
 from kcoord.testing.faults import Faults
+from kcoord.testing.refusals import is_refusal
 from kcoord.testing.thread import Call, ServerThread
 from kcoord.timeline import Timeline
 
 if TYPE_CHECKING:
     from kcoord.testing.aio import AsyncKcoord
 
+__tracebackhide__ = is_refusal
 T = TypeVar("T")
 
 

@@ -375,3 +375,40 @@ def test_no_error(kcoord):
     printed = run(source, expected=1, failed=4)
     assert printed.count("kcoord timeline: g") == 4
     assert printed.count("Group g: Empty") == 5
+
+
+@pytest.mark.parametrize("named", [(), [("KCOORD_BOOTSTRAP", "127.0.0.1:1")]], ids=["own", "external"])
+def test_a_refusal_is_shown_by_the_line_of_the_test_and_none_of_kcoords(run, named):
+    source = """
+import asyncio
+import trio
+
+def test_in_vain(kcoord):
+    kcoord.group("readers").wait(members=1, timeout=0.01)
+
+def test_what_cannot_be(kcoord):
+    kcoord.group("readers").fence("nobody")
+
+def test_on_asyncio(kcoord):
+    async def in_vain():
+        await kcoord.aio.clock.advance(-1)
+    asyncio.run(in_vain())
+
+def test_on_trio(kcoord):
+    async def in_vain():
+        await kcoord.aio.clock.advance(-1)
+    trio.run(in_vain)
+"""
+    printed = run(source, expected=1, environment=named, failed=4)
+    assert printed.count("\nE       kcoord.control.errors.") == 4
+    # Neither a frame's place, as "kcoord/testing/sync.py:111: in run_async", nor its source.
+    assert f"kcoord{os.sep}" not in printed
+    assert ">       raise " not in printed
+
+
+def test_of_what_is_no_refusal_the_whole_way_is_shown(run):
+    source = """
+def test_it(kcoord):
+    kcoord.run(lambda control: 1 / 0)
+"""
+    assert os.path.join("kcoord", "testing", "thread.py") in run(source, expected=1, failed=1)
