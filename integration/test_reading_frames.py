@@ -49,7 +49,8 @@ def produce_and_consume(bootstrap, group_id):
     )
     seen = []
     while len(seen) < RECORDS:
-        for records in consumer.poll(timeout_ms=500).values():
+        # It ends with the first record; where polls are short, kafka-python 3.0 may miss that it has joined.
+        for records in consumer.poll(timeout_ms=10_000).values():
             seen += [int(each.value) for each in records]
     consumer.commit()
     consumer.close()
