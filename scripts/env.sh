@@ -62,7 +62,18 @@ make_anew() {
     for group in $groups; do
         wanted+=(--group "$group")
     done
-    # The pip that comes with older Pythons knows no dependency groups.
-    "$directory/bin/python" -m pip install --quiet --disable-pip-version-check --upgrade "pip>=25.1"
-    "$directory/bin/python" -m pip install --quiet --disable-pip-version-check "${wanted[@]+"${wanted[@]}"}" --editable ".[web,demo]"
+    if [ -n "$groups" ]; then
+        # The pip that comes with older Pythons knows no dependency groups.
+        pip_install "$directory" --upgrade "pip>=25.1"
+    fi
+    pip_install "$directory" "${wanted[@]+"${wanted[@]}"}" --editable ".[web,demo]"
+}
+
+pip_install() {
+    local directory=$1
+    shift
+    if ! "$directory/bin/python" -m pip install --quiet --disable-pip-version-check "$@"; then
+        echo "pip could not bring what belongs in $directory, for which it needs a network once; run this again then" >&2
+        return 1
+    fi
 }

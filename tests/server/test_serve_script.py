@@ -29,6 +29,7 @@ exec "$REAL" "$@"
 
 INSTALLED = """#!/bin/sh
 if [ "$1 $2" = "-m pip" ]; then
+    [ -z "$OFFLINE" ] || exit 1
     for last; do :; done
     if [ "${last%%[[]*}" = . ]; then
         printf '#!/bin/sh\\necho "$0" "$@"\\n' >.venv/bin/kcoord
@@ -53,7 +54,7 @@ class Checkout:
             (directory / name).chmod(0o755)
         self.environment = os.environ | {
             "PYTHON": str(directory / "python"), "INSTALLED": str(directory / "installed"), "LOG": str(self.log),
-            "REAL": sys.executable, "GATE": "", "BROKEN": "", "CDPATH": str(directory),
+            "REAL": sys.executable, "GATE": "", "BROKEN": "", "OFFLINE": "", "CDPATH": str(directory),
         }  # fmt: skip
 
     def start(self, script=None, **environment):
@@ -118,6 +119,17 @@ def test_what_it_was_made_from_has_changed(checkout):
 def test_its_python_runs_no_more(checkout):
     checkout.serves()
     checkout.serves(BROKEN="yes")
+    assert checkout.made == 2
+
+
+def test_without_a_network_it_says_that_it_needs_one_and_the_next_run_makes_it_good(checkout):
+    offline = checkout.start(OFFLINE="yes")
+    output, errors = offline.communicate(timeout=GIVE_UP)
+    assert (offline.returncode, output) == (1, "")
+    assert errors.splitlines()[-1] == (
+        "pip could not bring what belongs in .venv, for which it needs a network once; run this again then"
+    )
+    checkout.serves()
     assert checkout.made == 2
 
 
