@@ -21,7 +21,8 @@ import pytest
 from scripts.reference import why_not
 
 ROOT = Path(__file__).parent.parent
-BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", (ROOT / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+README = (ROOT / "README.md").read_text()
+BLOCKS = re.findall(r"^```(\w+)\n(.*?)^```$", README, re.MULTILINE | re.DOTALL)
 PATIENCE = 600
 """Seconds: the first run of a script makes an environment."""
 pytestmark = pytest.mark.timeout(2 * PATIENCE)
@@ -86,6 +87,15 @@ def test_every_block_is_of_a_kind_that_is_run():
     assert "./scripts/test" in OTHERS
 
 
+def test_every_link_to_a_place_of_its_own_leads_there():
+    links = set(re.findall(r"\]\(#([\w-]+)\)", README))
+    headings = re.findall(
+        r"^#+ (.*)$", re.sub(r"^```.*?^```$", "", README, flags=re.MULTILINE | re.DOTALL), re.MULTILINE
+    )
+    assert links
+    assert links <= {heading.lower().replace(" ", "-") for heading in headings}
+
+
 def program(client: str, address: str) -> str:
     """The README's program with that client, for a server at that address."""
     (found,) = (block for block in blocks("python") if client in block and "127.0.0.1:9092" in block)
@@ -131,8 +141,7 @@ def test_the_first_consumer(tmp_path):
     with serving(FIRST, tmp_path) as address:
         produce(address)
         assert consumers(address, 1) == ["[0, 1, 2, 3, 4, 5] 12\n"]
-    text = (ROOT / "README.md").read_text()
-    assert "It prints `[0, 1, 2, 3, 4, 5] 12`." in text
+    assert "It prints `[0, 1, 2, 3, 4, 5] 12`." in README
     (shown,) = (block for block in blocks("text") if block.startswith("group_created "))
     log = (tmp_path / LOG).read_text()
     (member_id,) = set(re.findall(r"leader=(\S+)", log))
@@ -154,7 +163,7 @@ def test_two_consumers_share_the_partitions(tmp_path):
         produce(address)
         printed = {text.strip() for text in consumers(address, 2)}
     assert printed == {"[0, 1, 2] 6", "[3, 4, 5] 6"}
-    assert "One prints\n`[0, 1, 2] 6`, the other `[3, 4, 5] 6`." in (ROOT / "README.md").read_text()
+    assert "One prints\n`[0, 1, 2] 6`, the other `[3, 4, 5] 6`." in README
 
 
 @pytest.mark.parametrize("command", SERVING[1:])
@@ -213,6 +222,28 @@ def test_the_fixture(block, tmp_path):
     assert done.returncode == 0, done.stdout + done.stderr
     if "def test_" in block:
         assert "1 passed" in done.stdout
+
+
+def test_an_environment_of_ones_own(tmp_path):
+    """With what its commands bring there, the first test with the fixture passes, and the demo is there."""
+    commands = re.findall(r"`(pip install '?/path/to/this/checkout[^`]*)`", README)
+    assert len(commands) == 2
+    subprocess.run([sys.executable, "-m", "venv", tmp_path / "own"], check=True, timeout=PATIENCE)
+    (tmp_path / "test_it.py").write_text(next(block for block in blocks("python") if "def test_" in block))
+    path = f"{tmp_path}/own/bin{os.pathsep}{os.environ['PATH']}"
+    usual = {key: value for key, value in environment().items() if key not in ("PYTHONPATH", "VIRTUAL_ENV")}
+    for command in (
+        "pip install -q pytest",
+        *(f"{command} -q".replace("/path/to/this/checkout", str(ROOT)) for command in commands),
+        "python -m pytest -q -p no:cacheprovider",
+        "kcoord demo",
+    ):
+        done = subprocess.run(
+            command, shell=True, cwd=tmp_path, env={**usual, "PATH": path}, capture_output=True, text=True,
+            check=False, timeout=PATIENCE,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+    assert "eager" in done.stdout
 
 
 @pytest.fixture
