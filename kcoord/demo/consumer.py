@@ -21,10 +21,9 @@ from kafka.coordinator.assignors.range import RangePartitionAssignor  # type: ig
 from kafka.coordinator.base import MemberState  # type: ignore[import-untyped]
 
 _ASSIGNORS = {"range": RangePartitionAssignor, "cooperative-sticky": CooperativeStickyAssignor}
-_POLL_MS = 100
-_JOINING_POLL_MS = 1000
-"""How long a poll takes while the member is not in the group: kafka-python 3.0 forgets a join that is complete between
-two polls, and joins once more, which would be a rebalance for no reason."""
+_POLL_MS = 1000
+"""How long a poll takes. kafka-python 3.0 forgets a join that is complete between two polls, and joins once more, which
+would be a rebalance for no reason; so there are few such moments."""
 
 
 class _Wishes:
@@ -64,15 +63,11 @@ def main() -> None:
     for _ in range(2):
         consumer.topics()
     while not wishes.stopping.is_set():
-        consumer.poll(timeout_ms=_POLL_MS if _is_settled(consumer) else _JOINING_POLL_MS)
-        if _is_settled(consumer):
+        consumer.poll(timeout_ms=_POLL_MS)
+        if consumer.group_metadata().state is MemberState.STABLE:
             wishes.stopping.wait(how["busy"])
         wishes.polls.wait()
     consumer.close()
-
-
-def _is_settled(consumer: Any) -> bool:
-    return consumer.group_metadata().state is MemberState.STABLE
 
 
 if __name__ == "__main__":
