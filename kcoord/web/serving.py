@@ -92,7 +92,7 @@ def _needs_extra() -> None:
         import h11  # noqa: F401
         import starlette  # noqa: F401
     except ImportError as error:
-        raise ConfigError(f"--control needs {error.name}, which is not installed; kcoord[web] has it") from None
+        raise ConfigError(f"control over HTTP needs {error.name}, which is not installed; kcoord[web] has it") from None
 
 
 def _is_loopback(host: str) -> bool:
