@@ -45,17 +45,24 @@ QUIET = settings(
 
 @dataclass(frozen=True)
 class Drawn:
-    """Where sequences come from."""
+    """Where sequences come from.
+
+    Each is drawn by itself. Of one run of Hypothesis five in six would be variants of another one of them, in which
+    little is new: it likes to try what is like what it has just tried.
+    """
 
     seed: int
     count: int
     waits: bool
 
-    def each(self, test: Callable[[Sequence], None], *phases: Phase) -> None:
-        """Run `test` with each of them; with Phase.shrink also with smaller ones, once it has raised an exception."""
-        drawn = settings(QUIET, max_examples=self.count, phases=[Phase.generate, *phases])
+    def each(self, number: int, test: Callable[[Sequence], None], *phases: Phase) -> None:
+        """Run `test` with the simplest sequence that there is, and then with the one of that number.
 
-        @seed(self.seed)
+        With Phase.shrink also with smaller ones, once it has raised an exception.
+        """
+        drawn = settings(QUIET, max_examples=2, phases=[Phase.generate, *phases])
+
+        @seed(f"{self.seed}, {number}")
         @drawn
         @given(sequences(waits=self.waits))
         def run(sequence: Sequence) -> None:
@@ -63,11 +70,22 @@ class Drawn:
 
         run()
 
+    def one(self, number: int) -> Sequence:
+        """Draw the one of that number."""
+        found: list[Sequence] = []
+        self.each(number, found.append)
+        return found[-1]
+
+    def number(self, sequence: Sequence) -> int:
+        """Return the number under which a sequence is drawn. Raises LookupError."""
+        for number in range(self.count):
+            if self.one(number) == sequence:
+                return number
+        raise LookupError("this sequence is not one of those that are drawn")
+
     def all(self) -> list[Sequence]:
         """Draw them."""
-        found: list[Sequence] = []
-        self.each(found.append)
-        return found
+        return [self.one(number) for number in range(self.count)]
 
 
 @dataclass

@@ -1,7 +1,7 @@
 """A sequence that shows a difference, made small by Hypothesis.
 
-Hypothesis shrinks what it has drawn itself. So it draws the same sequences again, from the same seed; none of them is
-played but the one that is known to differ, and what Hypothesis makes of it.
+Hypothesis shrinks what it has drawn itself. So it draws the same sequence again, from the same seed, and plays what it
+makes of it.
 """
 
 import contextlib
@@ -93,8 +93,9 @@ def shrunk(campaign: Campaign, played: Played, budget: float) -> Played:
         if begun[0] and smaller.shows(sequence):
             raise Shows
 
+    number = campaign.drawn.number(played.sequence)
     with contextlib.suppress(Shows, Enough):
-        campaign.drawn.each(judge, Phase.shrink)
+        campaign.drawn.each(number, judge, Phase.shrink)
     assert begun[0], "the sequence was not drawn again"
     return trio.run(shortened, campaign, smaller.best, time.monotonic() + budget / 2)
 
