@@ -99,6 +99,8 @@ class Actors:
     clients: list[Client]
     leaders: dict[str, str] = field(default_factory=dict)
     """Who led last, by group."""
+    used: set[str] = field(default_factory=set)
+    """The ids with which somebody has joined."""
 
     @classmethod
     def of(cls, sequence: Sequence) -> "Actors":
@@ -108,3 +110,14 @@ class Actors:
     def after(self, client: Client) -> Client:
         """Return the next one, whose id and instance `client` may make use of."""
         return self.clients[(client.number + 1) % ACTORS]
+
+    def handed_out(self, client: Client) -> str:
+        """Return an id that was handed out: of another one, if there is one, and one that has not been used, if so."""
+        others = self.clients[client.number + 1 :] + self.clients[: client.number + 1]
+        known = [one.handed_out for one in others if one.handed_out]
+        return next((each for each in known if each not in self.used), (known or [""])[0])
+
+    def holder_after(self, client: Client) -> Client:
+        """Return the next other one that is static and in the group, if there is one; else just the next one."""
+        others = self.clients[client.number + 1 :] + self.clients[: client.number]
+        return next((one for one in others if one.instance and one.id), self.after(client))

@@ -4,7 +4,8 @@ Nothing in it depends on what a broker answers. "Its member id", "its generation
 so most operations are those of a client that behaves, and a twist makes one thing about them wrong.
 """
 
-from dataclasses import dataclass
+import itertools
+from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 ACTORS = 4
@@ -65,6 +66,7 @@ class Twist(Enum):
     HANDED_OUT_ID = auto()
     OLDER = auto()
     NEWER = auto()
+    NO_GENERATION = auto()
     OTHERS_INSTANCE = auto()
     UNKNOWN_INSTANCE = auto()
     NO_INSTANCE = auto()
@@ -136,12 +138,20 @@ class Operation:
     busy: Busy = Busy.ASIDE
     age: int = 0
     number: int = 0
+    by_twos: bool = False
+    """Whether it is a request for each two of its twists, not one with all of them. Where two things are wrong, the
+    answer tells which of them is looked at first. None of these requests is made over the actor's own connection."""
+
+    def pairs(self) -> list["Operation"]:
+        """Return each of the requests by itself."""
+        return [replace(self, twists=two, by_twos=False) for two in itertools.combinations(self.twists, 2)]
 
     def __repr__(self) -> str:
         parts = [str(self.actor), *(twist.name for twist in self.twists)]
         parts += [self.busy.name] if self.busy is not Busy.ASIDE else []
         parts += [f"age={self.age}"] if self.age else []
         parts += [f"number={self.number}"] if self.number else []
+        parts += ["by twos"] * self.by_twos
         return f"{self.kind.name}({', '.join(parts)})"
 
 

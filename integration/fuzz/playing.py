@@ -13,7 +13,7 @@ import trio
 from integration.fuzz.actors import GROUP, SECOND_GROUP, UNKNOWN_GROUP, Actors, Client, Stage
 from integration.fuzz.known import BEHIND, Asking, never_answered, other_choice, unseen
 from integration.fuzz.masking import Names, shown
-from integration.fuzz.operations import Busy, Kind, Operation, Sequence, Timing, Twist
+from integration.fuzz.operations import ACTORS, Busy, Kind, Operation, Sequence, Timing, Twist
 from integration.fuzz.requests import MAKERS, NEXT, SHORT_MS, Asked, Wish
 from integration.fuzz.schedule import Schedule
 from integration.fuzz.side import Broker, Sent, Side
@@ -33,6 +33,8 @@ ASSIGNING = {Twist.NOTHING, Twist.PARTIAL, Twist.EXTRA, Twist.DUPLICATE}
 CHOICE = "leader"
 """Why a play is cut that may go on when it is begun again."""
 OPERATOR = ("operator", 0)
+ASIDE = ACTORS
+"""The number that counts connections which are no actor's."""
 HOLDING = (Kind.JOIN, Kind.SYNC)
 OPERATORS = {Kind.FETCH, Kind.DESCRIBE, Kind.LIST, Kind.OFFSET_DELETE, Kind.DELETE_GROUPS, Kind.FIND}
 """What is always asked on the operator's connection."""
@@ -218,8 +220,12 @@ class Play:
             await self.advance(client)
 
     async def perform(self, operation: Operation, client: Client) -> None:
-        """Send one request that is as it is."""
+        """Send one request that is as it is, or several that are each wrong in two ways."""
         client = self.suited(operation, client)
+        if operation.by_twos:
+            for one in operation.pairs():
+                await self.ask(client, self.aside(), MAKERS[one.kind](self.wish(one, client)))
+            return
         line = self.line(client)
         if operation.kind in OPERATORS:
             line = OPERATOR
@@ -245,14 +251,25 @@ class Play:
 
     def suited(self, operation: Operation, client: Client) -> Client:
         """Return who does it: for even numbers the next one, from the one that was drawn on, whose turn it may be."""
-        if operation.number % 2 or operation.kind not in SUITED:
-            return client
         clients = self.actors.clients
         others = clients[client.number :] + clients[: client.number]
+        if operation.by_twos:
+            # Most is looked at where the member is one of the group, whatever it waits for.
+            return next((one for one in others if one.id and one.generation >= 0), client)
+        if operation.number % 2 or operation.kind not in SUITED:
+            return client
         suited = [one for one in others if one.stage in SUITED[operation.kind] and not self.is_busy(one)]
         if operation.kind is Kind.SYNC and set(operation.twists) & ASSIGNING:
             suited = [one for one in suited if one.leader == one.id] or suited
         return suited[0] if suited else client
+
+    def aside(self) -> Any:
+        """Return the name of a connection on which nobody learns from answers, and which nothing is awaited on."""
+        line = ("aside", self.epochs.get(ASIDE, 0))
+        if any(pair.line == line for pair in self.waiting):
+            self.epochs[ASIDE] = self.epochs.get(ASIDE, 0) + 1
+            line = ("aside", self.epochs[ASIDE])
+        return line
 
     def line(self, client: Client) -> Any:
         """Return the name of a client's connection."""
@@ -428,6 +445,7 @@ class Play:
             self.begun.add(pair.asked.request.group_id)
         if isinstance(first, m.JoinGroupResponse) and not first.error_code:
             self.actors.leaders[pair.asked.request.group_id] = first.leader
+            self.actors.used.add(first.member_id)
         if pair.client is not None and pair.line in {OPERATOR, self.line(pair.client)}:
             pair.client.learn(first, own=pair.asked.own)
 

@@ -24,6 +24,7 @@ WHO = {Twist.NO_ID, Twist.UNKNOWN_ID, Twist.OTHERS_ID, Twist.FORMER_ID, Twist.HA
 NOT_OWN = WHO | {
     Twist.OLDER,
     Twist.NEWER,
+    Twist.NO_GENERATION,
     Twist.OTHERS_INSTANCE,
     Twist.UNKNOWN_INSTANCE,
     Twist.NO_INSTANCE,
@@ -101,11 +102,13 @@ class Wish:
         if self.has(Twist.FORMER_ID):
             return self.client.former or other.former
         if self.has(Twist.HANDED_OUT_ID):
-            return other.handed_out or self.client.handed_out
+            return self.actors.handed_out(self.client)
         return self.client.id
 
     @property
     def generation(self) -> int:
+        if self.has(Twist.NO_GENERATION):
+            return -1
         if self.has(Twist.OLDER):
             return self.client.generation - 1
         return self.client.generation + 1 if self.has(Twist.NEWER) else self.client.generation
@@ -115,7 +118,7 @@ class Wish:
         if version < since or self.has(Twist.NO_INSTANCE):
             return None
         if self.has(Twist.OTHERS_INSTANCE):
-            return f"i{self.actors.after(self.client).number}"
+            return f"i{self.actors.holder_after(self.client).number}"
         if self.has(Twist.UNKNOWN_INSTANCE):
             return "nobody's"
         return f"i{self.client.number}" if self.has(Twist.INSTANCE) else self.client.instance

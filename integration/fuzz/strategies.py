@@ -7,6 +7,7 @@ from integration.fuzz.operations import ACTORS, Actor, Busy, Kind, Operation, Se
 IDS = (Twist.NO_ID, Twist.UNKNOWN_ID, Twist.OTHERS_ID, Twist.FORMER_ID, Twist.HANDED_OUT_ID)
 GENERATIONS = (Twist.OLDER, Twist.NEWER)
 INSTANCES = (Twist.OTHERS_INSTANCE, Twist.UNKNOWN_INSTANCE, Twist.NO_INSTANCE, Twist.INSTANCE)
+WRONG_INSTANCES = (*INSTANCES, Twist.OTHERS_INSTANCE)
 OTHER_GROUPS = (Twist.UNKNOWN_GROUP, Twist.SECOND_GROUP)
 GROUPS = (Twist.NO_GROUP, *OTHER_GROUPS)
 """The first for what the group of the empty id is refused, as that is the same group for all sequences."""
@@ -88,6 +89,36 @@ CHECKED: dict[Kind, tuple[Twist, ...]] = {
 }
 """What of each is checked. Which error comes first shows where two of them are wrong."""
 
+WRONG: dict[Kind, tuple[tuple[Twist, ...], ...]] = {
+    Kind.HEARTBEAT: (GROUPS, IDS, WRONG_INSTANCES, GENERATIONS),
+    Kind.JOIN: (
+        (Twist.NO_GROUP, Twist.UNKNOWN_GROUP),
+        IDS,
+        (Twist.OTHERS_INSTANCE,),
+        (Twist.SHORT_SESSION, Twist.LONG_SESSION),
+        (Twist.OTHER_TYPE, Twist.NO_TYPE, Twist.OTHER_PROTOCOL, Twist.NO_PROTOCOL),
+    ),
+    Kind.SYNC: (
+        GROUPS,
+        IDS,
+        WRONG_INSTANCES,
+        GENERATIONS,
+        (Twist.OTHER_TYPE, Twist.OTHER_PROTOCOL),
+        (Twist.NO_TYPE, Twist.NO_PROTOCOL),
+    ),
+    Kind.LEAVE: (GROUPS, IDS, WRONG_INSTANCES),
+    Kind.COMMIT: (
+        OTHER_GROUPS,
+        IDS,
+        WRONG_INSTANCES,
+        (*GENERATIONS, Twist.NO_GENERATION),
+        (Twist.UNKNOWN_TOPIC, Twist.UNKNOWN_PARTITION, Twist.NO_TOPICS),
+        (Twist.LONG_METADATA,),
+    ),
+}
+"""What can be wrong about each that is checked, those together of which a request has one at most. A JoinGroup has
+nothing with which it would bring in a member that no actor is, for whom the others would wait ever after."""
+
 WEIGHTS = {
     Kind.ADVANCE: 14,
     Kind.ROUND: 7,
@@ -106,6 +137,8 @@ WEIGHTS = {
     Kind.FIND: 1,
     Kind.DROP: 1,
 }
+MOST_WAYS = 3
+"""Of how many things two are wrong at a time where time counts: it is three requests then."""
 KINDS = [kind for kind, weight in WEIGHTS.items() for _ in range(weight)]
 TIMED_KINDS = [*KINDS, *[Kind.WAIT] * 7, *[Kind.PAUSE] * 4]
 NEW_CONNECTION = [Busy.ASIDE] * 6 + [Busy.PIPELINE] * 3 + [Busy.REPLACE] * 2 + [Busy.SECOND]
@@ -121,8 +154,20 @@ actors = st.builds(
 
 
 @st.composite
+def wrong(draw: st.DrawFn, most: int) -> Operation:
+    """Requests that are each wrong in two ways, out of up to `most` that are drawn."""
+    kind = draw(st.sampled_from(list(WRONG)))
+    ways = draw(st.lists(st.sampled_from(WRONG[kind]), min_size=2, max_size=most, unique=True))
+    twists = tuple(draw(st.sampled_from(way)) for way in ways)
+    age, number = draw(st.sampled_from(AGES)), draw(st.integers(0, 5))
+    return Operation(kind, draw(st.integers(0, ACTORS - 1)), twists, age=age, number=number, by_twos=True)
+
+
+@st.composite
 def operations(draw: st.DrawFn, kinds: list[Kind]) -> Operation:
     """One operation; a third of those that can be have something unusual."""
+    if draw(st.integers(0, 8)) == 8:
+        return draw(wrong(len(WRONG[Kind.SYNC]) if kinds is KINDS else MOST_WAYS))
     kind = draw(st.sampled_from(kinds))
     if kind in {Kind.ROUND, Kind.PAUSE, Kind.WAIT}:
         return Operation(kind)
