@@ -9,7 +9,6 @@ from typing import Any
 from integration.fuzz.requests import Asked
 from wire.errors import ErrorCode
 from wire.messages import (
-    DescribedGroup,
     DescribeGroupsResponse,
     JoinGroupRequest,
     JoinGroupResponse,
@@ -78,20 +77,27 @@ def unseen(first: Any, second: Any, begun: set[str]) -> str | None:
     """Why a group is there for one broker and not for the other, or None.
 
     `begun` are the groups whose metadata was too long when they were first committed to. They are there from then on,
-    but who looks at groups sees what is written. Which groups of others are in the same partition, and when they write
-    something, is not up to a sequence. Kafka writes records together that come within some milliseconds
+    but who looks at groups sees what is written, and that they never are before their first assignment: a JoinGroup
+    only writes of a group that it brings into being. Which groups of others are in the same partition, and when they
+    write something, is not up to a sequence. Kafka writes records together that come within some milliseconds
     (`group.coordinator.append.linger.ms`), and then sees all that was there when it wrote, also what came after them.
     """
-    same = isinstance(first, (DescribeGroupsResponse, ListGroupsResponse)) and type(first) is type(second)
-    return UNSEEN if same and without(first, begun) == without(second, begun) else None
+    if not isinstance(first, (DescribeGroupsResponse, ListGroupsResponse)) or type(first) is not type(second):
+        return None
+    hidden = {group for group in begun if is_hidden(states(first, group), states(second, group))}
+    return UNSEEN if without(first, hidden) == without(second, hidden) else None
 
 
-def without(answer: Any, begun: set[str]) -> list[Any]:
-    """Return the groups of an answer, but those that were begun and have nothing in them."""
-    return [one for one in answer.groups if one.group_id not in begun or not is_bare(one)]
+def states(answer: Any, group_id: str) -> set[str]:
+    """Return the state in which a group is, in a set; nothing if it is not there."""
+    return {one.group_state for one in answer.groups if one.group_id == group_id} - {"Dead"}
 
 
-def is_bare(group: Any) -> bool:
-    """Whether a group has no members and no type, or is not there."""
-    members = isinstance(group, DescribedGroup) and group.members
-    return not members and not group.protocol_type and group.group_state in {"", "Dead", "Empty"}
+def is_hidden(first: set[str], second: set[str]) -> bool:
+    """Whether one broker does not see a group of which nothing need be written yet."""
+    return not (first and second) and "Stable" not in first | second
+
+
+def without(answer: Any, hidden: set[str]) -> list[Any]:
+    """Return the groups of an answer, but those."""
+    return [one for one in answer.groups if one.group_id not in hidden]

@@ -140,11 +140,12 @@ class Operation:
     number: int = 0
     by_twos: bool = False
     """Whether it is a request for each two of its twists, not one with all of them. Where two things are wrong, the
-    answer tells which of them is looked at first. None of these requests is made over the actor's own connection."""
+    answer tells which of them is looked at first. None of these requests is made over the actor's own connection, nor
+    in a version as old as the actor."""
 
     def pairs(self) -> list["Operation"]:
         """Return each of the requests by itself."""
-        return [replace(self, twists=two, by_twos=False) for two in itertools.combinations(self.twists, 2)]
+        return [replace(self, twists=two) for two in itertools.combinations(self.twists, 2)]
 
     def __repr__(self) -> str:
         parts = [str(self.actor), *(twist.name for twist in self.twists)]

@@ -72,7 +72,7 @@ class Wish:
         return self.operation.number
 
     def version(self, cls: type[Message]) -> int:
-        age = max(self.operation.age, self.client.actor.age)
+        age = self.operation.age if self.operation.by_twos else max(self.operation.age, self.client.actor.age)
         return max(cls.VERSIONS.highest - age, cls.VERSIONS.lowest)
 
     @property

@@ -7,7 +7,8 @@ from integration.fuzz.operations import ACTORS, Actor, Busy, Kind, Operation, Se
 IDS = (Twist.NO_ID, Twist.UNKNOWN_ID, Twist.OTHERS_ID, Twist.FORMER_ID, Twist.HANDED_OUT_ID)
 GENERATIONS = (Twist.OLDER, Twist.NEWER)
 INSTANCES = (Twist.OTHERS_INSTANCE, Twist.UNKNOWN_INSTANCE, Twist.NO_INSTANCE, Twist.INSTANCE)
-WRONG_INSTANCES = (*INSTANCES, Twist.OTHERS_INSTANCE)
+WRONG_IDS = (Twist.UNKNOWN_ID, *IDS)
+WRONG_INSTANCES = (Twist.OTHERS_INSTANCE, Twist.UNKNOWN_INSTANCE, Twist.OTHERS_INSTANCE, Twist.NO_INSTANCE)
 OTHER_GROUPS = (Twist.UNKNOWN_GROUP, Twist.SECOND_GROUP)
 GROUPS = (Twist.NO_GROUP, *OTHER_GROUPS)
 """The first for what the group of the empty id is refused, as that is the same group for all sequences."""
@@ -90,26 +91,27 @@ CHECKED: dict[Kind, tuple[Twist, ...]] = {
 """What of each is checked. Which error comes first shows where two of them are wrong."""
 
 WRONG: dict[Kind, tuple[tuple[Twist, ...], ...]] = {
-    Kind.HEARTBEAT: (GROUPS, IDS, WRONG_INSTANCES, GENERATIONS),
+    Kind.HEARTBEAT: (GROUPS, WRONG_IDS, WRONG_INSTANCES, GENERATIONS),
     Kind.JOIN: (
         (Twist.NO_GROUP, Twist.UNKNOWN_GROUP),
-        IDS,
+        WRONG_IDS,
         (Twist.OTHERS_INSTANCE,),
         (Twist.SHORT_SESSION, Twist.LONG_SESSION),
         (Twist.OTHER_TYPE, Twist.NO_TYPE, Twist.OTHER_PROTOCOL, Twist.NO_PROTOCOL),
     ),
     Kind.SYNC: (
         GROUPS,
-        IDS,
+        WRONG_IDS,
         WRONG_INSTANCES,
         GENERATIONS,
-        (Twist.OTHER_TYPE, Twist.OTHER_PROTOCOL),
+        (Twist.OTHER_TYPE,),
+        (Twist.OTHER_PROTOCOL,),
         (Twist.NO_TYPE, Twist.NO_PROTOCOL),
     ),
-    Kind.LEAVE: (GROUPS, IDS, WRONG_INSTANCES),
+    Kind.LEAVE: (GROUPS, WRONG_IDS, WRONG_INSTANCES),
     Kind.COMMIT: (
         OTHER_GROUPS,
-        IDS,
+        WRONG_IDS,
         WRONG_INSTANCES,
         (*GENERATIONS, Twist.NO_GENERATION),
         (Twist.UNKNOWN_TOPIC, Twist.UNKNOWN_PARTITION, Twist.NO_TOPICS),
@@ -146,7 +148,7 @@ AGES = [0] * 16 + list(range(1, 10))
 
 actors = st.builds(
     Actor,
-    static=st.sampled_from([False, False, True]),
+    static=st.sampled_from([False, False, False, True, True]),
     age=st.sampled_from(AGES),
     protocols=st.sampled_from([0, 1, 1, 2, 2, 3, 3, 4]),
     short=st.sampled_from([True, True, True, False]),
