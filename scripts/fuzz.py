@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parent.parent))
 
 from integration.fuzz.brokers import PROFILES, Profile, kcoord
 from integration.fuzz.campaign import Campaign, Drawn
-from integration.fuzz.playing import texts
+from integration.fuzz.playing import Played, texts
 from integration.fuzz.shrinking import shrunk
 from scripts.reference import Unusable, started
 
@@ -88,6 +88,8 @@ def fuzz(profile: Profile, count: int, seed: int, wanted: argparse.Namespace) ->
         print(
             f"{campaign.candidates} differed; of {campaign.tried}, played again, {campaign.unconfirmed} did not again"
         )
+        for number, played in campaign.chance.items():
+            print(f"by chance   {number}, {right[0]} differs from itself: {sort_of(played)[:SHOWN]}")
         for sort, times in campaign.vanished().most_common():
             print(f"not again   {times} x {sort[:SHOWN]}")
         if wanted.keep is not None:
@@ -105,8 +107,12 @@ def keep(campaign: Campaign, directory: Path) -> None:
     """Write each play of a sequence that differed the first time to a file."""
     directory.mkdir(parents=True, exist_ok=True)
     for name, played in campaign.kept():
-        what = played.difference.sort if played.difference else played.cut or "alike"
-        directory.joinpath(f"{name}.txt").write_text("\n".join([what, *texts(played)]) + "\n")
+        directory.joinpath(f"{name}.txt").write_text("\n".join([sort_of(played), *texts(played)]) + "\n")
+
+
+def sort_of(played: Played) -> str:
+    """What came of a play, in a line."""
+    return played.difference.sort if played.difference else played.cut or "alike"
 
 
 @contextmanager

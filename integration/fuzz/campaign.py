@@ -3,7 +3,8 @@
 A sequence that could not be played to its end, because the next leader was chosen otherwise, which Kafka leaves to
 chance, is played again. So is one that differs when an answer took so long that a timer may have fired before a request
 came that was to come first; the last of these plays counts. A difference counts if it shows again in two of three plays
-that have more time and few others beside them.
+that have more time and few others beside them, and in which nothing stalls, and if the broker that is right does not
+differ from itself as soon: where it does, something is left to chance.
 """
 
 import contextlib
@@ -11,7 +12,7 @@ import itertools
 import os
 from collections import Counter
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import trio
 from hypothesis import HealthCheck, Phase, given, seed, settings
@@ -103,6 +104,8 @@ class Campaign:
     later: dict[int, list[Played]] = field(default_factory=dict)
     """What came of each that was played again, in order."""
     confirmed: dict[int, Played] = field(default_factory=dict)
+    chance: dict[int, Played] = field(default_factory=dict)
+    """How the broker that is right differed from itself, where it was sure to differ from the other one."""
     candidates: int = 0
     """How many sequences differed the first time."""
     tried: int = 0
@@ -129,8 +132,7 @@ class Campaign:
             delay = self.profile.delay_ms / 1000
             async with self._empty if sequence.empty else contextlib.nullcontext():
                 played = await play(sequence, brokers, prefix, tally=tally, pace=pace, delay=delay)
-            stalled = played.difference is not None and played.slowest > pace.margin
-            if played.cut != CHOICE and not stalled:
+            if played.cut != CHOICE and not (played.difference is not None and played.stalled):
                 break
         return played
 
@@ -157,7 +159,11 @@ class Campaign:
             async with limit:
                 self.later[number] = again = await self.again(brokers, played.sequence, seen)
                 if shown := sure(again, seen):
-                    self.confirmed[number] = shown
+                    pace = PACES[(len(again) - 1) // ATTEMPTS]
+                    if by_chance := await self.against_itself(brokers[0], shown, pace):
+                        self.chance[number] = by_chance
+                    else:
+                        self.confirmed[number] = shown
 
         async with trio.open_nursery() as nursery:
             for number, played in sorted(self.first.items()):
@@ -184,6 +190,20 @@ class Campaign:
                     return plays
         return plays
 
+    async def against_itself(self, right: Broker, played: Played, pace: Pace) -> Played | None:
+        """Play what led to a difference with the same broker on both sides; return a play in which that differs.
+
+        The group of the empty id would be the same one on both sides, so that says nothing.
+        """
+        if played.sequence.empty:
+            return None
+        sequence = replace(played.sequence, operations=played.sequence.operations[: played.begun])
+        for _ in range(ATTEMPTS):
+            again = await self.play((right, right), sequence, pace, Tally())
+            if again.difference is not None:
+                return again
+        return None
+
     @property
     def unconfirmed(self) -> int:
         """How many differences did not show again."""
@@ -196,6 +216,8 @@ class Campaign:
                 yield f"{number:04}-first", played
                 for count, again in enumerate(self.later.get(number, ()), 1):
                     yield f"{number:04}-again-{count}", again
+                if number in self.chance:
+                    yield f"{number:04}-with-itself", self.chance[number]
 
     def alike(self) -> dict[str, list[Played]]:
         """Return the confirmed ones, those together that seem to be the same."""
@@ -217,6 +239,7 @@ class Campaign:
 
 
 def sure(plays: list[Played], seen: Difference) -> Played | None:
-    """Return the last of the plays that show such a difference, if there are enough of them."""
-    shown = [one for one in plays if one.difference is not None and one.difference.sort == seen.sort]
+    """Return the last of the plays that show such a difference, if they are enough. Those that stalled do not count."""
+    steady = [one for one in plays if not one.stalled]
+    shown = [one for one in steady if one.difference is not None and one.difference.sort == seen.sort]
     return shown[-1] if len(shown) >= CONFIRMATIONS else None

@@ -46,6 +46,8 @@ BURST, SHORT_BURST = 7, 5
 """Requests between two waits in a sequence in which timers fire; the second if new groups wait for more members."""
 PATIENT = 10
 """For how many slow answers' time one broker is waited for, when the other one has answered."""
+LATE = 4
+"""How many slow answers' time a timer may be late: what fires has to wait for its turn as requests do."""
 ROOM = 0.4
 """Seconds that there must be between two moments at which timers may fire, for requests to be made."""
 
@@ -103,6 +105,8 @@ class Played:
     """How many of its operations were begun."""
     slowest: float = 0.0
     """How long (s) the slowest answer took that nothing held up."""
+    stalled: bool = False
+    """Whether that was so long that a timer may have fired before a request which was to come first, or after it."""
     transcript: list[tuple[str, Any]] = field(default_factory=list)
     """What was done, line by line: a text, and a message that belongs to it or None."""
 
@@ -310,6 +314,7 @@ class Play:
         await trio.sleep_until(self.left_at + self.pace.written + self.slowness)
         if isinstance(asked.request, READING):
             await trio.sleep_until(self.joined_at + self.pace.written + self.slowness)
+        self.schedule.widen(self.pace.margin + LATE * self.slowness)
         while not self.schedule.is_clear(trio.current_time(), min(self.quiet, ROOM / 2)):
             await self.wait()
         start = trio.current_time()
@@ -333,6 +338,7 @@ class Play:
     async def wait(self) -> None:
         """Wait until all timers that may fire soon have fired."""
         self.burst = 0
+        self.schedule.widen(self.pace.margin + LATE * self.slowness)
         now = trio.current_time()
         gap = self.schedule.next_gap(now)
         if gap > now:
@@ -494,7 +500,10 @@ async def play(
     pace: Pace | None = None,
     delay: float = 0.0,
 ) -> Played:
-    """Play a sequence, in groups whose ids begin with `prefix`. `delay` is the initial rebalance delay (s)."""
+    """Play a sequence, in groups whose ids begin with `prefix`. `delay` is the initial rebalance delay (s).
+
+    The groups of the two sides have different ids, so that both may be the same broker.
+    """
     pace = pace or Pace()
     played = Played(sequence)
     timeouts = [SHORT_MS[sequence.timing] / 1000 * pace.stretch] if sequence.timing is not Timing.NONE else []
@@ -504,8 +513,9 @@ async def play(
     try:
         async with trio.open_nursery() as nursery:
             sides = [
-                Side(broker, Names(groups(prefix, sequence), broker.topic_ids), nursery, event) for broker in brokers
-            ]  # fmt: skip
+                Side(broker, Names(groups(f"{prefix}-{at}", sequence), broker.topic_ids), nursery, event)
+                for at, broker in enumerate(brokers)
+            ]
             schedule = Schedule(timeouts, pace.margin, ROOM * pace.stretch, burst)
             one = Play(sequence, (sides[0], sides[1]), pace, schedule, tally, played)
             try:
@@ -515,6 +525,7 @@ async def play(
             except Cut as cut:
                 played.cut = str(cut)
             nursery.cancel_scope.cancel()
+            played.stalled = played.slowest > schedule.margin
     finally:
         tally.sequences[played.cut or ("parted" if played.difference else "alike")] += 1
     return played

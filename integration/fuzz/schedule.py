@@ -19,6 +19,7 @@ class Schedule:
 
     timeouts: Sequence[float]
     margin: float
+    """How much earlier or later (s) than after its time a timer may fire."""
     room: float
     """How much time for requests a gap must have."""
     burst: float
@@ -28,6 +29,10 @@ class Schedule:
     def __post_init__(self) -> None:
         several = (itertools.combinations_with_replacement(self.timeouts, depth) for depth in range(1, DEPTH + 1))
         self._sums = sorted({sum(some) for each in several for some in each})
+
+    def widen(self, margin: float) -> None:
+        """Have another margin, as far as there is room for requests between two timers then."""
+        self.margin = min(margin, max(self.margin, self.half - self.room)) if self.timeouts else margin
 
     def note(self, start: float, end: float) -> None:
         """Say that a request was made then."""
