@@ -4,5 +4,6 @@
 have learned; `side` is one broker, and `masking` takes out of its answers what no two brokers share; `playing` plays
 a sequence against two of them, step by step; `known` are the differences that are meant; `schedule` keeps requests
 away from moments at which a timer may fire; `campaign` plays many sequences side by side and confirms what differs;
-`shrinking` makes a sequence that shows a difference small; `tally` counts what was reached; `brokers` starts both.
+`shrinking` makes a sequence that shows a difference small; `tally` counts what was reached; `brokers` starts both;
+`swapped` is one that a run must find fault with.
 """

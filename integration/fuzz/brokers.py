@@ -16,6 +16,7 @@ from kcoord.check.probe import Client
 from wire.errors import ErrorCode
 from wire.messages import CreatableTopic, CreateTopicsRequest, DescribeGroupsRequest, FindCoordinatorRequest
 
+ROOT = Path(__file__).parents[2]
 PATIENCE = 60.0
 """Seconds in which a broker that was started must coordinate groups."""
 SHARDS = 400
@@ -45,12 +46,15 @@ PROFILES = (Profile("at once", 75, 0, 1000), Profile("waiting", 25, 1000, 3))
 
 
 @contextmanager
-def kcoord(settings: dict[str, object], log: Path) -> Iterator[str]:
-    """Run the kcoord of this checkout; give its address. AssertionError if anything went wrong in it."""
+def kcoord(settings: dict[str, object], log: Path, *, module: str = "kcoord") -> Iterator[str]:
+    """Run the kcoord of this checkout, or what a module of it makes of that; give its address.
+
+    AssertionError if anything went wrong in it.
+    """
     overrides = [f"--override={key}={value}" for key, value in settings.items()]
-    command = [sys.executable, "-m", "kcoord", "serve", "--listen=127.0.0.1:0", "--log-level=error", *overrides]
+    command = [sys.executable, "-m", module, "serve", "--listen=127.0.0.1:0", "--log-level=error", *overrides]
     with log.open("w") as errors:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True)
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=ROOT)
     try:
         assert process.stdout is not None
         line = process.stdout.readline().strip()
