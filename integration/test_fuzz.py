@@ -164,6 +164,38 @@ def test_sequences_that_use_the_group_of_the_empty_id_do_not_meet(tmp_path):
     assert "ListGroups(groups=[ListedGroup(group_state='Empty', group_type='classic')])" in text
 
 
+def test_a_member_that_one_broker_alone_shows_is_not_put_out_at_the_end(tmp_path):
+    """Its id is not known at the other one. Somebody else's commits show the group, of which nothing is written."""
+    one_partition = dict(AT_ONCE.settings) | {"offsets.topic.num.partitions": 1}
+    with kcoord(one_partition, tmp_path / "right") as right, kcoord(one_partition, tmp_path / "asked") as asked:
+        made = Campaign(Drawn(SEED, 0, waits=False), AT_ONCE, (("right", right), ("asked", asked)))
+        operations = (
+            Operation(Kind.COMMIT, twists=(Twist.SIMPLE, Twist.LONG_METADATA), number=1),
+            Operation(Kind.JOIN, 0, number=1),
+            Operation(Kind.JOIN, 1, number=1),
+        )
+        made.sequences = [Sequence((Actor(static=True),) * ACTORS, operations)]
+
+        async def beside_others() -> None:
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(others, right)
+                await made.run()
+                nursery.cancel_scope.cancel()
+
+        trio.run(beside_others)
+    assert made.tally.known == {UNSEEN: 1}
+    assert made.tally.sequences == {"alike": 1}, "\n".join(texts(made.first[0]))
+
+
+async def others(address: str) -> None:
+    """Commit to a group again and again."""
+    broker = await met("right", address)
+    async with Client(await broker.endpoint.open()) as client:
+        while True:
+            assert await client.commit("others", {("fuzz-t", 0): 1}) == {("fuzz-t", 0): ErrorCode.NONE}
+            await trio.sleep(0.01)
+
+
 async def before(address: str) -> None:
     """Commit to the group of the empty id."""
     broker = await met("right", address)

@@ -476,19 +476,21 @@ class Play:
     async def close(self) -> None:
         """Look at what has become of the groups, and take them down."""
         groups = [GROUP, SECOND_GROUP, UNKNOWN_GROUP]
-        described = await self.operator(m.DescribeGroupsRequest(groups=groups), 6)
+        here, there = await self.operator(m.DescribeGroupsRequest(groups=groups), 6)
         wanted = [m.OffsetFetchRequestGroup(group_id=group, topics=None) for group in groups]
         await self.operator(m.OffsetFetchRequest(groups=wanted), 9)
-        for group in described.groups:
-            if group.members:
-                leaving = [m.MemberIdentity(member_id=one.member_id) for one in group.members]
+        # An id that one broker alone has shown (see `known.UNSEEN`) means nothing to the other one.
+        ids = {one.member_id for group in there.groups for one in group.members}
+        for group in here.groups:
+            leaving = [m.MemberIdentity(member_id=one.member_id) for one in group.members if one.member_id in ids]
+            if leaving:
                 await self.operator(m.LeaveGroupRequest(group_id=group.group_id, members=leaving), 5)
         await self.operator(m.DeleteGroupsRequest(groups_names=groups), 2)
 
-    async def operator(self, request: Any, version: int) -> Any:
-        """Ask as an operator; return the answer."""
+    async def operator(self, request: Any, version: int) -> list[Any]:
+        """Ask as an operator; return the answer of each broker."""
         pair = await self.ask(None, OPERATOR, Asked(request, version, own=False))
-        return self.sides[0].masked(pair.sent[0])
+        return [side.masked(sent) for side, sent in zip(self.sides, pair.sent, strict=True)]
 
 
 async def play(
