@@ -32,7 +32,7 @@ for _ in range(2):
     consumer.topics()  # it does not get over topics that it learns of while it joins: see integration/members.py
 try:
     while True:
-        for records in consumer.poll(timeout_ms=1000).values():
+        for records in consumer.poll(timeout_ms=60_000).values():
             for record in records:
                 print("record", record.partition, record.offset, flush=True)
 except KafkaError as error:

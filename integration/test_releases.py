@@ -23,7 +23,7 @@ consumer = KafkaConsumer("t", auto_offset_reset="earliest", enable_auto_commit=F
                          heartbeat_interval_ms=100, **json.loads(sys.argv[1]))
 consumer.topics()
 while True:
-    if consumer.poll(timeout_ms=500):
+    if consumer.poll(timeout_ms=60_000):  # it returns with records; between short polls a join may be forgotten
         try:
             consumer.commit()
         except KafkaError:

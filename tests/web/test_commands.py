@@ -313,7 +313,8 @@ def test_serve_refuses(kcoord, arguments, sentence):
 def test_without_the_extra(kcoord, monkeypatch):
     monkeypatch.setitem(sys.modules, "starlette", None)
     _, err, status = kcoord("serve", "--control", "127.0.0.1:0")
-    assert (err, status) == (["kcoord: control over HTTP needs starlette, which is not installed; kcoord[web] has it"], 2)
+    sentence = "control over HTTP needs starlette, which is not installed; kcoord[web] has it"
+    assert (err, status) == ([f"kcoord: {sentence}"], 2)
 
 
 def test_an_address_that_is_taken(url):
