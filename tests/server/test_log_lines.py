@@ -20,7 +20,7 @@ KINDS = [
 
 def example(kind):
     """A note of that kind with something in each field."""
-    values = {int: 3, float: 0.5, str: "text ü", str | None: None, tuple[str, ...]: ("a", "b")}
+    values = {bool: True, int: 3, float: 0.5, str: "text ü", str | None: None, tuple[str, ...]: ("a", "b")}
     return kind(**{name: values[each.type] for name, each in kind.__dataclass_fields__.items()})
 
 
