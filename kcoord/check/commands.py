@@ -1,6 +1,7 @@
 """`kcoord check`: the command line of the rules. Exit status 0: all kept; 1: one is broken; 2: not all could be run."""
 
 import errno
+import fnmatch
 import os
 import resource
 import sys
@@ -97,7 +98,7 @@ def check_command(
     brokers
         HOST:PORT of the broker, or of each broker that is compared.
     only
-        Ids of rules or names of APIs, with commas between them; may be repeated.
+        Ids of rules or names of APIs, with commas between them; may be repeated. "fetch-*" are all that begin so.
     list_
         List the rules, with --kafka those of that release, and run none.
     explain
@@ -197,13 +198,16 @@ def _compare(brokers: list[Broker], plan: Plan, files: dict[str, str]) -> tuple[
 
 
 def chosen(rules: dict[str, Rule], only: Iterable[str] | None) -> list[Rule]:
-    """Return the rules that are asked for by id or API, in their order. Raises Misused for a name that is neither."""
+    """Return the rules that are asked for by id or API, in their order. Raises Misused for a name that is neither.
+
+    `*` and `?` in a name mean what they mean to a shell.
+    """
     if only is None:
         return list(rules.values())
     wanted = [each.strip() for text in only for each in text.split(",") if each.strip()]
     found: set[str] = set()
     for name in wanted:
-        ids = {each.id for each in rules.values() if name.lower() in _names(each)}
+        ids = {each.id for each in rules.values() if fnmatch.filter(_names(each), name.lower())}
         if not ids:
             raise Misused(f"--only has {name!r}, which is neither a rule nor an API of one; --list shows them all")
         found |= ids
@@ -261,16 +265,28 @@ def _can_be_written(files: dict[str, str]) -> None:
     if len(set(real)) < len(real):
         raise Misused("each form of the results needs a FILE of its own")
     for form, file in files.items():
+        if not file:
+            raise Misused(f"--{form} needs a FILE")
         if file != STDOUT and file.startswith(STDOUT):
             raise Misused(f"--{form} needs a FILE, and {file} looks like a flag; ./{file} would not")
-        if file != STDOUT and (Path(file).is_dir() or not Path(file).parent.is_dir()):
-            reason = errno.EISDIR if Path(file).is_dir() else errno.ENOENT
+        if file != STDOUT and (reason := _why_not(Path(file))):
             raise Misused(f"--{form} cannot write {file}: {os.strerror(reason)}")
+
+
+def _why_not(file: Path) -> int:
+    """Return the number of the error with which a file would not be written, as far as can be told; 0 if it would."""
+    if file.is_dir():
+        return errno.EISDIR
+    if not file.parent.is_dir():
+        return errno.ENOENT
+    return 0 if os.access(file if file.exists() else file.parent, os.W_OK) else errno.EACCES
 
 
 def _tell(
     forms: Mapping[str, Callable[[], str]], print_for_people: Callable[[IO[str]], None], files: dict[str, str]
 ) -> None:
+    """Write the results to the files, or print them. Raises CannotRun for a file that takes none, after all others."""
+    lost: list[str] = []
     for form, file in files.items():
         text = forms[form]()
         if file == STDOUT:
@@ -279,9 +295,12 @@ def _tell(
         try:
             Path(file).write_text(text, encoding="utf-8", errors="backslashreplace")
         except OSError as error:
-            raise CannotRun(f"cannot write {file}: {error.strerror}") from None
+            lost.append(f"cannot write {file}: {error.strerror}")
     if STDOUT not in files.values():
         print_for_people(sys.stdout)
+    if lost:
+        sys.stdout.flush()
+        raise CannotRun("; ".join(lost))
 
 
 def _say(text: str) -> None:

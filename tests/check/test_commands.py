@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -152,6 +153,8 @@ def test_one_of_several_is_not_there(ends, broker):
         (["h:1", "--patience", "nan"], "--patience is nan: it must be a number of seconds above 0, and at most 3600"),
         (["h:1", "--patience", "inf"], "--patience is inf: it must be a number of seconds above 0, and at most 3600"),
         (["h:1", "--json", "/no/such/folder/x"], "--json cannot write /no/such/folder/x: No such file or directory"),
+        (["h:1", "--json", ""], "--json needs a FILE"),
+        (["h:1", "--only", "h*,x*"], "--only has 'x*', which is neither a rule nor an API of one; --list shows"),
         (["h:1", "--json", "-", "--html", "-"], "standard output can have the results in one form only"),
         (["h:1", "--json", "--html"], "--json needs a FILE, and --html looks like a flag; ./--html would not"),
         (["h:1", "--insecure"], "--ca, --cert, --key and --insecure mean nothing without --tls"),
@@ -188,6 +191,36 @@ def test_a_file_that_is_a_folder(ends, broker, tmp_path):
     file.mkdir()
     status, _, err = ends(broker, "--json", str(file))
     assert (status, err) == (2, f"kcoord: --json cannot write {file}: Is a directory\n")
+
+
+def test_a_file_that_may_not_be_written(ends, broker, tmp_path, monkeypatch):
+    monkeypatch.setattr(commands.os, "access", lambda path, _: path != tmp_path)
+    status, _, err = ends(broker, "--json", str(tmp_path / "x"))
+    assert (status, err) == (2, f"kcoord: --json cannot write {tmp_path}/x: Permission denied\n")
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="there is no file that takes nothing")
+def test_a_file_that_takes_nothing_costs_no_other_result(ends, broker, tmp_path):
+    status, out, err = ends(broker, "--html", "/dev/full", "--json", str(tmp_path / "x"))
+    assert (status, err) == (2, "kcoord: cannot write /dev/full: No space left on device\n")
+    assert ": 1 kept, 0 broken, 1 not applicable\n" in out
+    assert json.loads((tmp_path / "x").read_text())["summary"]["kept"] == 1
+
+
+@pytest.mark.parametrize("several", [False, True])
+def test_an_output_that_nobody_reads_is_no_broken_rule(broker, several):
+    brokers = [broker, broker.replace("127.0.0.1", "localhost")] if several else [broker]
+    with subprocess.Popen(
+        command("check", *brokers, "--only", "H1"),
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        process.stdout.close()
+        err = process.stderr.read()
+        status = process.wait(GIVE_UP)
+    assert (status, err) == (2, "kcoord: cannot write to standard output: Broken pipe\n")
 
 
 def test_list_and_explain(ends):
@@ -245,6 +278,10 @@ def test_only():
     rules = all_rules()
     assert [each.id for each in commands.chosen(rules, ["h10, H1"])] == ["H1", "H3"]
     assert {each.api for each in commands.chosen(rules, ["heartbeat", "SyncGroup"])} == {"Heartbeat", "SyncGroup"}
+    assert {each.id for each in commands.chosen(rules, ["FETCH-?"])} == {
+        f"fetch-{n}" for n in range(1, 10)
+    } & rules.keys()
+    assert {each.api for each in commands.chosen(rules, ["*topics,heart*"])} >= {"Heartbeat", "CreateTopics"}
     assert commands.chosen(rules, None) == list(rules.values())
 
 
@@ -277,24 +314,44 @@ def groups(broker: str) -> list[str]:
     return [group.group_id for group in read_response(payload, ListGroupsResponse, 5)[1].groups]
 
 
-def test_an_interrupt(broker):
+def signalled(broker, *signals, hangup=signal.SIG_DFL):
+    """Send signals to a run in which a rule waits for long; return its status and what it said."""
     with subprocess.Popen(
         command("check", broker, "--only", "H14"),
         env=environment(),
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
+        preexec_fn=lambda: signal.signal(signal.SIGHUP, hangup),
     ) as process:
         # A member has come: the rule runs, and goes on for many seconds.
         while not groups(broker):
             assert process.poll() is None
             time.sleep(0.1)
-        process.send_signal(signal.SIGINT)
+        for number in signals:
+            process.send_signal(number)
         out, err = process.communicate(timeout=GIVE_UP)
-    assert (process.returncode, out) == (128 + signal.SIGINT, "")
-    assert err == "kcoord: stopped; what was made at the broker was removed as far as it could be\n"
-    left = run("check", broker, "--only", "H1", "--json", "-")
-    assert json.loads(left.stdout)["notes"] == []
+    assert groups(broker) == []
+    return process.returncode, out, err
+
+
+STOPPED = "kcoord: stopped; what was made at the broker was removed\n"
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal(broker, number):
+    assert signalled(broker, number) == (128 + number, "", STOPPED)
+
+
+def test_more_signals_change_nothing(broker):
+    status, out, err = signalled(broker, signal.SIGTERM, signal.SIGINT, signal.SIGTERM)
+    assert status in (128 + signal.SIGTERM, 128 + signal.SIGINT)
+    assert (out, err) == ("", STOPPED)
+
+
+def test_who_was_told_to_outlive_its_terminal_does(broker):
+    ended = signalled(broker, signal.SIGHUP, signal.SIGTERM, hangup=signal.SIG_IGN)
+    assert ended == (128 + signal.SIGTERM, "", STOPPED)
 
 
 def test_as_tests_of_pytest(broker, tmp_path):

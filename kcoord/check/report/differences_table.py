@@ -9,6 +9,7 @@ from rich.text import Text
 
 from kcoord.check.differences import ComparedCase, Comparison, Offer
 from kcoord.check.legible import Line, lines
+from kcoord.check.report.console import ReportConsole
 from kcoord.check.report.table import LINES_OF_TRANSCRIPT
 from kcoord.check.result import Verdict, counted
 
@@ -24,7 +25,7 @@ _BEFORE: Final = LINES_OF_TRANSCRIPT // 2
 def print_differences(found: Comparison, file: IO[str]) -> None:
     """Print a comparison. Lines are as long as they are where the output is no terminal. Raises OSError."""
     width = None if file.isatty() else _WIDE
-    console = Console(file=file, highlight=False, soft_wrap=not file.isatty(), width=width)
+    console = ReportConsole(file, width=width)
     for case in found.different[:MOST_CASES]:
         _print_case(console, found, case)
     if found.unsteady:

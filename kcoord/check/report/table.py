@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from kcoord.check.report.console import ReportConsole
 from kcoord.check.result import Report, RuleResult, Verdict, counted
 
 LINES_OF_TRANSCRIPT = 40
@@ -16,7 +17,7 @@ _COLOURS = {Verdict.KEPT: "green", Verdict.BROKEN: "red", Verdict.NOT_APPLICABLE
 
 def print_table(report: Report, file: IO[str]) -> None:
     """Print the report. Lines are as long as they are where the output is no terminal. Raises OSError."""
-    console = Console(file=file, highlight=False, soft_wrap=not file.isatty())
+    console = ReportConsole(file)
     for result in report.results:
         if result.verdict is Verdict.BROKEN:
             _print_broken(console, result)
