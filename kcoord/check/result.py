@@ -125,3 +125,7 @@ class Progress:
     running: dict[str, float] = field(default_factory=dict)
     """What is running, and since when."""
     phase: str = ""
+    begun: bool = False
+    """Whether something may have been made at the broker."""
+    left: list[str] = field(default_factory=list)
+    """Sentences about what could not be removed there in the end."""

@@ -34,7 +34,7 @@ from kcoord.check.probe import PATIENCE, Closed, Heard, offered
 from kcoord.check.recognizing import note_of_release
 from kcoord.check.result import CaseResult, Progress, Report, RuleResult, Run, Verdict, counted
 from kcoord.check.rule import LONG, Case, Rule
-from kcoord.check.target import Target, make_topics, reach, why_gone
+from kcoord.check.target import Target, make_topics, measure_the_initial_delay, reach, why_gone
 from kcoord.check.transcript import Transcript
 from kcoord.check.world import Opener, World
 
@@ -90,9 +90,11 @@ async def check(opener: Opener, address: str, plan: Plan, progress: Progress | N
     progress.phase = "connecting"
     began, start = time.time(), trio.current_time()
     target = await reach(opener, {name for each in plan.rules for name in each.settings}, plan.patience)
-    target.notes += await note_of_release(opener, target.offers, plan.release)
-    round_ = _Round(target, plan, progress, groups=list(target.groups))
+    round_ = _Round(target, plan, progress)
     try:
+        progress.begun = True
+        await measure_the_initial_delay(target)
+        target.notes += await note_of_release(opener, target.offers, plan.release)
         reasons = {each.id: why for each in plan.rules if (why := not_applicable(each, target, plan))}
         applicable = [each for each in plan.rules if each.id not in reasons]
         progress.phase = "making topics"
@@ -101,7 +103,8 @@ async def check(opener: Opener, address: str, plan: Plan, progress: Progress | N
     finally:
         progress.phase = "cleaning up"
         with trio.CancelScope(shield=True):
-            left = await clean(target, round_.groups, [*target.shared.values(), *round_.topics])
+            left = await clean(target, [*target.groups, *round_.groups], [*target.topics, *round_.topics])
+        progress.left += left
     return Report(
         address=address,
         run_id=target.run_id,

@@ -22,36 +22,50 @@ _WIDTH: Final = 100
 async def until_a_signal(run: Callable[[], Awaitable[_T]], progress: Callable[[], Mapping[str, Progress]]) -> _T:
     """Run until a signal comes; then clean up, and end as a process that the signal ended.
 
-    `progress` tells how far each broker is, by what is to stand in front of it. Raises CannotRun as `run` does.
+    More signals change nothing while it cleans up. `progress` tells how far each broker is, by what is to stand in
+    front of it. Raises CannotRun as `run` does.
     """
     done: list[_T] = []
     got: list[int] = []
-    with trio.open_signal_receiver(signal.SIGINT, signal.SIGTERM) as signals:
+    running = trio.CancelScope()
+    with trio.open_signal_receiver(*_signals()) as signals:
         try:
             async with trio.open_nursery() as nursery:
 
                 async def stop_at_a_signal() -> None:
                     async for number in signals:
                         got.append(number)
-                        nursery.cancel_scope.cancel()
+                        running.cancel()
 
                 nursery.start_soon(stop_at_a_signal)
                 nursery.start_soon(_show, progress, sys.stderr)
-                done.append(await run())
+                with running:
+                    done.append(await run())
                 nursery.cancel_scope.cancel()
         except* CannotRun as group:
             problem = group.exceptions[0]
             while isinstance(problem, BaseExceptionGroup):
                 problem = problem.exceptions[0]
-            raise CannotRun(str(problem)) from None
+            raise CannotRun("; ".join([str(problem), *_left(progress())])) from None
         finally:
             _wipe(sys.stderr)
     if not done:
-        began = any(each.total for each in progress().values())
-        removed = "what was made at the broker was removed as far as it could be"
-        complain(f"stopped; {removed}" if began else "stopped before anything was made at the broker")
+        begun = any(each.begun for each in progress().values())
+        removed = "; ".join(_left(progress())) or "what was made at the broker was removed"
+        complain(f"stopped; {removed}" if begun else "stopped before anything was made at the broker")
         sys.exit(128 + got[0])
     return done[0]
+
+
+def _signals() -> list[signal.Signals]:
+    """Return the signals that end a run: also that of a terminal which is closed, unless nohup keeps it off."""
+    kept_off = signal.getsignal(signal.SIGHUP) is signal.SIG_IGN
+    return [signal.SIGINT, signal.SIGTERM, *([] if kept_off else [signal.SIGHUP])]
+
+
+def _left(progress: Mapping[str, Progress]) -> list[str]:
+    """Return what could not be removed at which broker."""
+    return [f"{name}: {what}" if name else what for name, each in progress.items() for what in each.left]
 
 
 async def _show(progress: Callable[[], Mapping[str, Progress]], file: IO[str]) -> None:

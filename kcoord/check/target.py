@@ -15,8 +15,8 @@ from kcoord.check.first_answer import FIRST_ANSWER, first_answer
 from kcoord.check.limits import Limits
 from kcoord.check.member import Member
 from kcoord.check.names import INITIAL_DELAY, SHARED, Names
-from kcoord.check.outcome import CannotRun, NotApplicable
-from kcoord.check.probe import Client, Closed, Offers, error_name, offered
+from kcoord.check.outcome import Broken, CannotRun, NotApplicable
+from kcoord.check.probe import Call, Client, Closed, Offers, error_name, offered
 from kcoord.check.world import Opener
 from wire.errors import BadLength, ErrorCode, WireError
 from wire.messages import (
@@ -61,8 +61,11 @@ _NOT_YET: Final = (
     ErrorCode.NOT_COORDINATOR,
 )
 """What is said of a group whose coordinator is not there, or not ready."""
-ANSWERS: Final = (OSError, Closed, WireError, TimeoutError, NotApplicable, ValueError)
-"""What may go wrong when a broker is asked something: no connection, no answer, one that makes no sense."""
+TO_MAKE_TOPICS: Final = 5.0
+"""Seconds more that are waited for topics which are being made when the run is stopped: then they can be removed."""
+ANSWERS: Final = (OSError, Closed, WireError, TimeoutError, NotApplicable, ValueError, Broken)
+"""What may go wrong when a broker is asked something: no connection, no answer, one that makes no sense or is to
+another question."""
 
 
 @dataclass
@@ -81,7 +84,9 @@ class Target:
     """Why one of the shared topics was not made."""
     notes: list[str] = field(default_factory=list)
     groups: list[str] = field(default_factory=list)
-    """Groups that were made to learn about the broker."""
+    """Groups that were made to learn about the broker, or were about to be."""
+    topics: list[str] = field(default_factory=list)
+    """Shared topics that were made, or were about to be."""
     measured: float | None = None
     """How many seconds its new groups wait for members, if it does not tell and it could be measured."""
 
@@ -123,7 +128,7 @@ class Target:
 
 
 async def reach(opener: Opener, settings: Iterable[str], patience: float = FIRST_ANSWER) -> Target:
-    """Connect to a broker, and learn what it offers and how these settings of it are.
+    """Connect to a broker, and learn what it offers and how these settings of it are. Nothing is made there.
 
     `patience` are the seconds in which it must take the connection, and then answer for the first time.
 
@@ -145,8 +150,6 @@ async def reach(opener: Opener, settings: Iterable[str], patience: float = FIRST
         await _wait_for_a_coordinator(client, target)
         await _wait_for_all_coordinators(client, target)
         await _read_settings(client, target, {*ASSUMED, *settings})
-        if target.settings is None or target.settings.get(_INITIAL_DELAY) is None:
-            await _measure_the_initial_delay(target)
     except ANSWERS as error:
         raise CannotRun(f"the broker is of no use: {_reason(error)}") from error
     else:
@@ -238,12 +241,14 @@ async def _read_settings(client: Client, target: Target, names: set[str]) -> Non
             target.notes.append(f"{name} is {value} at this broker; most rules count on {usual}")
 
 
-async def _measure_the_initial_delay(target: Target) -> None:
+async def measure_the_initial_delay(target: Target) -> None:
     """Find out how long a new group waits for members, where the broker does not tell: Kafka's default, or less.
 
     Rules for which several join one after the other would stumble otherwise, and be called broken, all for one reason.
     If JoinGroup does not get on at all, its own rules tell.
     """
+    if target.settings is not None and target.settings.get(_INITIAL_DELAY) is not None:
+        return
     group = f"{target.prefix}delay"
     target.groups.append(group)
     with suppress(*ANSWERS, AssertionError):
@@ -295,10 +300,14 @@ async def why_gone(target: Target) -> str:
 
 
 async def make_topics(target: Target, wanted: Iterable[str]) -> None:
-    """Make the shared topics that are wanted. What could not be made, `Target.lacking` tells. Raises CannotRun."""
+    """Make the shared topics that are wanted. What could not be made, `Target.lacking` tells. Raises CannotRun.
+
+    `Target.topics` are those that may be there then, also if this does not come to its end.
+    """
     names = {name: f"{target.prefix}{name}" for name in SHARED if name in set(wanted)}
     if not names:
         return
+    target.topics += names.values()
     try:
         client = Client(await target.opener(), CLIENT, offers=target.offers)
         try:
@@ -314,7 +323,7 @@ async def _create(client: Client, target: Target, names: Mapping[str, str]) -> N
         CreatableTopic(name=real, num_partitions=SHARED[name], replication_factor=1) for name, real in names.items()
     ]
     try:
-        answer = await ask(client, CreateTopicsRequest(topics=wishes, timeout_ms=int(SOON * 1000)))
+        answer = await _made(await client.send(CreateTopicsRequest(topics=wishes, timeout_ms=int(SOON * 1000))))
     except NotApplicable as error:
         # Some brokers make a topic when they are asked about it, and in no other way.
         target.lacking = f"topics cannot be made: {error}"
@@ -333,6 +342,20 @@ async def _create(client: Client, target: Target, names: Mapping[str, str]) -> N
     elif len(target.shared) < len(names):
         target.lacking = f"topics were made, but are not there after {SOON:g} s"
         target.notes.append(target.lacking)
+
+
+async def _made(call: Call) -> Any:
+    """Wait for the answer to a CreateTopics, for some seconds also if this is cancelled.
+
+    A broker goes on making topics for somebody who does not wait for them any more; until it has made them they cannot
+    be removed.
+    """
+    try:
+        return await call.answer(SOON)
+    except trio.Cancelled:
+        with trio.CancelScope(shield=True), suppress(*ANSWERS):
+            await call.answer(TO_MAKE_TOPICS)
+        raise
 
 
 async def _wait_for(client: Client, target: Target, name: str, partitions: int, *, anew: bool) -> None:

@@ -1,12 +1,14 @@
 """The same rules at several brokers in this process, of which one is wrong in a chosen way."""
 
+import dataclasses
+
 import pytest
 import trio
 
 from kcoord.check.outcome import CannotRun
 from kcoord.check.result import Verdict
 from kcoord.check.runner import Plan
-from kcoord.check.several import Broker, compare
+from kcoord.check.several import NOT_AGAIN, Broker, compare
 from tests.check.brokers import answer, between
 from tests.check.conftest import server
 from tests.scenarios.harness import no_jumps_while_threads_work
@@ -124,3 +126,80 @@ async def test_a_broker_that_is_not_there(rule_of):
         with pytest.raises(ExceptionGroup) as caught:
             await compare(brokers, Plan([rule_of("kept")]))
     assert caught.group_contains(CannotRun, match="^there:2: the broker cannot be reached: Connection refused$")
+
+
+# --- a broker that goes away ---
+
+
+def until_refused(opener, times):
+    """What connects to a broker, so many times."""
+    left = [times]
+
+    async def connect():
+        left[0] -= 1
+        if left[0] < 0:
+            raise ConnectionRefusedError(111, "Connection refused")
+        return await opener()
+
+    return connect
+
+
+async def gone_after(times, rules):
+    """Compare a broker with one that answers otherwise, and takes so many connections only."""
+    async with server() as opener, trio.open_nursery() as nursery:
+        other = until_refused(between(opener, nursery, error_is(ErrorCode.ILLEGAL_GENERATION)), times)
+        found = await compare([Broker("here:1", opener), Broker("there:2", other)], Plan(rules))
+        nursery.cancel_scope.cancel()
+    return found
+
+
+async def test_a_broker_that_went_before_the_second_time_is_told_of_with_all_that_was_found(rule_of):
+    enough = 1_000_000
+    counted = []
+
+    async def counts(opener):
+        counted.append(1)
+        return await opener()
+
+    async with server() as opener, trio.open_nursery() as nursery:
+        changed = between(opener, nursery, error_is(ErrorCode.ILLEGAL_GENERATION))
+        await compare([Broker("h:1", opener), Broker("h:2", lambda: counts(changed))], Plan([rule_of("told_anything")]))
+        nursery.cancel_scope.cancel()
+    # Both times the same was done.
+    first_time = len(counted) // 2
+    for times in range(first_time, len(counted) - 1):
+        found = await gone_after(times, [rule_of("told_anything")])
+        assert [each.key for each in found.different] == [("told_anything", "")], times
+        assert found.stopped.startswith("there:2: the run was stopped")
+        assert "Connection refused" in found.stopped
+        assert NOT_AGAIN in found.reports[0].notes
+        assert found.reports[1].stopped in found.reports[1].notes
+        assert found.unsteady == ()
+    assert (await gone_after(enough, [rule_of("told_anything")])).stopped == ""
+
+
+async def test_a_broker_that_went_the_first_time(rule_of):
+    async def waits(world):
+        await trio.sleep(1)
+        await (await world.client()).heartbeat(world.group(), 1, "m")
+
+    rules = [rule_of("told_anything"), dataclasses.replace(rule_of("kept", id="waits"), script=waits)]
+    refused = [False]
+
+    async with server() as opener, trio.open_nursery() as nursery:
+        changed = between(opener, nursery, error_is(ErrorCode.ILLEGAL_GENERATION))
+
+        async def connect():
+            if trio.current_time() > start + 1:
+                refused[0] = True
+                raise ConnectionRefusedError(111, "Connection refused")
+            return await changed()
+
+        start = trio.current_time()
+        found = await compare([Broker("here:1", opener), Broker("there:2", connect)], Plan(rules))
+        nursery.cancel_scope.cancel()
+    assert refused == [True]
+    assert found.cases[0].differs
+    assert found.cases[1].verdicts == (Verdict.KEPT, Verdict.NOT_RUN)
+    assert found.stopped.startswith("there:2: the run was stopped, as the broker is gone (Connection refused)")
+    assert NOT_AGAIN in found.reports[0].notes
