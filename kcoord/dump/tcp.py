@@ -31,6 +31,8 @@ class Direction:
     """What one end sends: the number of the next byte, what overtook it, and the frame that is not complete."""
 
     expected: int | None = None
+    hello: int | None = None
+    """The number of its SYN, by which one that comes again is known."""
     waiting: dict[int, Segment] = field(default_factory=dict)
     cutter: Cutter = field(default_factory=Cutter)
     in_step: bool = True
@@ -47,6 +49,8 @@ class Connection:
     client: End | None = None
     rejected: bool = False
     """Whether it turned out to be something else than Kafka."""
+    over: bool = False
+    """Whether it was closed; it is kept, as its last segments may come again."""
 
 
 class Reassembly:
@@ -64,6 +68,10 @@ class Reassembly:
         if len(ends) == 1 or (self._port is not None and all(port != self._port for _, port in ends)):
             return
         connection = self._connections.get(ends)
+        if connection is not None and _came_before(connection, segment):
+            return
+        if connection is not None and connection.over:
+            connection = None
         if segment.flags & SYN:
             asks = not segment.flags & ACK
             if connection is None or (asks and connection.directions[segment.source].expected is not None):
@@ -72,6 +80,7 @@ class Reassembly:
                 connection = self._open(ends, segment)
             connection.client = segment.source if asks else segment.target
             direction = connection.directions[segment.source]
+            direction.hello = segment.sequence
             if direction.expected is None:
                 direction.expected = (segment.sequence + 1) % _MODULUS
             return
@@ -84,12 +93,13 @@ class Reassembly:
             connection.directions[segment.source].ended = True
         if segment.flags & RST or all(each.ended for each in connection.directions.values()):
             yield from self._end(connection, segment, "reset" if segment.flags & RST else "closed")
-            del self._connections[ends]
+            connection.over = True
 
     def finish(self) -> Iterator[Found]:
         """Yield what is left when the capture is over."""
         for connection in self._connections.values():
-            yield from self._left(connection, None)
+            if not connection.over:
+                yield from self._left(connection, None)
 
     def _open(self, ends: frozenset[End], segment: Segment) -> Connection:
         self._opened += 1
@@ -181,6 +191,15 @@ class Reassembly:
     ) -> Remark:
         (other,) = (each for each in connection.directions if each != end)
         return Remark(text, connection.number, str(Address(*end)), str(Address(*other)), time_ms, rubbish)
+
+
+def _came_before(connection: Connection, segment: Segment) -> bool:
+    """Whether a segment came before: a SYN with the same number, or something of a connection that is over."""
+    direction = connection.directions[segment.source]
+    if segment.flags & SYN:
+        return segment.sequence == direction.hello
+    end = segment.sequence + len(segment.payload) + segment.missing
+    return connection.over and direction.expected is not None and _ahead(end % _MODULUS, direction) <= 0
 
 
 def _ahead(sequence: int, direction: Direction) -> int:

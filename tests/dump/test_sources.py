@@ -259,6 +259,41 @@ def test_connections_end_and_ports_are_used_again():
     assert [each.routine for each in found if isinstance(each, Remark)] == [True, True, False, True]
 
 
+@pytest.mark.parametrize("times", [2, 3])
+def test_a_capture_in_which_every_packet_comes_twice(times):
+    """So they are captured from the loopback interface by `-i any`."""
+    first, again = Talk(), Talk(first=99_000)
+    for talk in (first, again):
+        talk.ask(heartbeat(1))
+        talk.ask(heartbeat(2), flags=FIN | ACK)
+        talk.answer(heartbeat_answer(1))
+        talk.answer(heartbeat_answer(2), flags=FIN | ACK)
+    cut_off = Talk(first=5_000_000)
+    cut_off.ask(heartbeat(3))
+    cut_off.answer(b"", flags=RST | ACK)
+    once = first.packets + again.packets + cut_off.packets
+    twice = [packet for packet in once for _ in range(times)]
+
+    def told(packets):
+        found = everything(capture(packets))[0]
+        return [(each.connection, each.data if isinstance(each, Frame) else each.text) for each in found]
+
+    assert told(twice) == told(once)
+    assert [each.data for each in frames(capture(twice))] == [
+        *[heartbeat(1), heartbeat(2), heartbeat_answer(1), heartbeat_answer(2)] * 2,
+        heartbeat(3),
+    ]
+
+
+def test_what_comes_after_the_end_is_of_another_connection():
+    talk = Talk()
+    talk.ask(heartbeat(1), flags=FIN | ACK)
+    talk.answer(heartbeat_answer(1), flags=FIN | ACK)
+    other = Talk(first=9_000_000, hello=False)
+    other.ask(heartbeat(2))
+    assert [each.connection for each in frames(capture(talk.packets + other.packets))] == [1, 1, 2]
+
+
 def test_what_is_no_kafka_is_told_once():
     talk = Talk()
     for _ in range(5):
