@@ -13,6 +13,7 @@ from kcoord.check.report.junit import as_junit
 from kcoord.check.result import Verdict
 from kcoord.check.runner import FOR_AN_ANSWER, Plan, check
 from kcoord.check.target import REFUSING, UNTIL_GONE
+from kcoord.check.test_rules import told
 from tests.check.brokers import answer, between
 from tests.check.conftest import server
 from wire.errors import ErrorCode
@@ -87,6 +88,9 @@ async def test_a_broker_that_is_gone_ends_the_run(rule_of, refused):
     read = json.loads(as_json(report))
     assert (read["stopped"], read["summary"]["not run"]) == (report.stopped, 7)
     assert as_junit(report).count("<error") == 7
+    as_tests = dict(told(report))
+    assert as_tests["kept"] == ("kept", "")
+    assert as_tests["later-4"] == ("not run", report.stopped)
 
 
 async def test_many_rules_are_not_named_when_the_broker_goes(rule_of, refused):

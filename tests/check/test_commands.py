@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 import time
+from importlib.util import find_spec
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
@@ -354,18 +355,45 @@ def test_who_was_told_to_outlive_its_terminal_does(broker):
     assert ended == (128 + signal.SIGTERM, "", STOPPED)
 
 
-def test_as_tests_of_pytest(broker, tmp_path):
-    ended = subprocess.run(
-        [sys.executable, "-m", "pytest", "--pyargs", "kcoord.check", "-k", "H11 or H4", "--bootstrap", broker, "-q"],
+def pytest_at(broker, folder, *arguments):
+    return subprocess.run(
+        [sys.executable, "-m", "pytest", "--pyargs", "kcoord.check", "--bootstrap", broker, "-q", *arguments],
         env=environment(),
-        cwd=tmp_path,
+        cwd=folder,
         capture_output=True,
         text=True,
         timeout=GIVE_UP,
         check=False,
     )
+
+
+def test_as_tests_of_pytest(broker, tmp_path):
+    ended = pytest_at(broker, tmp_path, "-k", "H11 or H4")
     assert ended.returncode == 0, ended.stdout
     assert "3 passed" in ended.stdout
+
+
+needs_xdist = pytest.mark.skipif(find_spec("xdist") is None, reason="pytest-xdist is not there")
+
+
+@needs_xdist
+def test_as_tests_of_several_processes(tmp_path):
+    with running("--listen", "127.0.0.1:0") as (process, host, port):
+        ended = pytest_at(f"{host}:{port}", tmp_path, "-k", "H11 or H4", "-n", "2")
+        process.terminate()
+        _, log = process.communicate(timeout=GIVE_UP)
+    assert ended.returncode == 0, ended.stdout
+    assert "3 passed" in ended.stdout
+    # One process has run them: what was made bears one prefix.
+    assert len({line.split("kcoord-check-")[1][:8] for line in log.splitlines() if "kcoord-check-" in line}) == 1
+
+
+@needs_xdist
+def test_as_tests_of_several_processes_without_a_broker(tmp_path):
+    ended = pytest_at("127.0.0.1:1", tmp_path, "-k", "H11 or H4", "-n", "2")
+    assert ended.returncode == pytest.ExitCode.TESTS_FAILED
+    assert "no rule could be run: the broker cannot be reached: " in ended.stdout
+    assert "crashed" not in ended.stdout
 
 
 def test_as_tests_of_pytest_without_a_broker(tmp_path):
