@@ -68,7 +68,8 @@ async def exchange(
     `tags` is the tag buffer of its header, if the version has one; `number` its correlation id, by default the next.
 
     Raises:
-        NotApplicable: The broker does not offer the version.
+        NotApplicable: The broker does not offer the version, or answers what a setting explains which the rule does
+            not count on.
         Closed: It closed the connection instead.
 
     """
@@ -87,6 +88,8 @@ async def exchange(
     answer, end = reader(cls.RESPONSE, version)(frame, start)
     assert struct.unpack_from(">i", frame) == (number,)
     assert end == len(frame)
+    if why := client.names.limits.why_refused_as_sent(cls, version, body, answer):
+        raise NotApplicable(why)
     return answer
 
 

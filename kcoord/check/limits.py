@@ -8,8 +8,10 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
-from wire.errors import ErrorCode
+from wire.codec import decode
+from wire.errors import ErrorCode, WireError
 from wire.messages import JoinGroupRequest, OffsetCommitRequest
+from wire.schema import Message
 
 _SIZE: Final = "group.max.size"
 _SHORTEST: Final = "group.min.session.timeout.ms"
@@ -43,6 +45,15 @@ class Limits:
         if isinstance(request, OffsetCommitRequest) and _METADATA in self.settings:
             return self._why_no_commit(request, response)
         return ""
+
+    def why_refused_as_sent(self, cls: type[Message], version: int, body: bytes, response: Any) -> str:
+        """Do the same for a request of which there are only the bytes; nothing explains what is no request."""
+        if not self.settings:
+            return ""
+        try:
+            return self.why_refused(decode(cls, version, body), response)
+        except WireError:
+            return ""
 
     def _why_no_member(self, request: JoinGroupRequest, error: int) -> str:
         if error == ErrorCode.GROUP_MAX_SIZE_REACHED:

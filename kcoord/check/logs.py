@@ -8,6 +8,7 @@ from uuid import UUID
 import trio
 from crc32c import crc32c
 
+from kcoord.check.outcome import NotApplicable
 from kcoord.check.probe import Client
 from wire.errors import ErrorCode
 from wire.messages import (
@@ -38,7 +39,7 @@ TIME = 1_700_000_000_000
 Sent = tuple[str | UUID, list[tuple[int, bytes | None]]]
 NAMED: Final = range(3, 13)
 """The versions of Produce that name topics."""
-_START_SINCE, _IDS_SINCE = 5, 13
+_START_SINCE, _ZSTD_SINCE, _IDS_SINCE = 5, 7, 13
 
 
 async def new_topic(client: Client, partitions: int = 3, **settings: str) -> str:
@@ -155,11 +156,16 @@ async def produce(
 
 
 async def put(client: Client, topic: str, index: int, *batches: bytes) -> list[int]:
-    """Append batches one by one, none of which may be refused; return their base offsets."""
+    """Append batches one by one, none of which may be refused; return their base offsets.
+
+    Raises NotApplicable for one that is packed by zstd, if the broker does not offer Produce 7 (KIP-110).
+    """
     offsets = []
     version = client.newest(ProduceRequest, 12)
     for records in batches:
         one = (await produce(client, version, (topic, [(index, records)])))[topic][index]
+        if version < _ZSTD_SINCE and one.error_code == ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
+            raise NotApplicable(f"records packed by zstd need Produce {_ZSTD_SINCE}, and only {version} is advertised")
         assert one.error_code == 0, (ErrorCode(one.error_code).name, one.error_message)
         offsets.append(one.base_offset)
     return offsets

@@ -22,7 +22,7 @@ import trio
 from kcoord.check.names import Names
 from kcoord.check.outcome import NotApplicable, fail
 from kcoord.check.transcript import Line, What
-from wire.errors import ErrorCode, WireError
+from wire.errors import ErrorCode, Unsendable, WireError
 from wire.frame import FrameBuffer
 from wire.header import read_response, request_frame
 from wire.messages import (
@@ -197,9 +197,21 @@ class Client:
             raise NotApplicable(f"{name} {version} is not advertised, only {versions.lowest} to {versions.highest}")
         number = next(self.ids) if correlation_id is None else correlation_id
         call = Call(self, number, cls, cls.RESPONSE, version, request=request)
+        frame = self._frame(number, request, version)
         self.waiting.append(call)
-        await self.send_bytes(request_frame(number, self.client_id, request, version))
+        await self.send_bytes(frame)
         return call
+
+    def _frame(self, number: int, request: Any, version: int) -> bytes:
+        """Write a request. Raises NotApplicable if only newer versions can carry it than the broker offers."""
+        try:
+            return request_frame(number, self.client_id, request, version)
+        except Unsendable as error:
+            cls = type(request)
+            if version == cls.VERSIONS.highest or version < (highest := offered(self.offers, cls).highest):
+                raise
+            name = cls.__name__.removesuffix("Request")
+            raise NotApplicable(f"{name} is advertised up to version {highest} only: {error}") from None
 
     async def call(self, request: Any, version: int | None = None) -> Any:
         """Send a request and wait for its answer."""
@@ -352,7 +364,10 @@ class Client:
         version = self.newest(LeaveGroupRequest, 5) if version is None else version
         pairs = [(one, None) if isinstance(one, str) else one for one in members]
         if version < 3:
-            return await self.call(LeaveGroupRequest(group_id=group, member_id=pairs[0][0]), version)
+            (who, instance), *more = pairs
+            if more or instance is not None:
+                raise NotApplicable(f"LeaveGroup {version} names one member by its member id, and no other, as 3 does")
+            return await self.call(LeaveGroupRequest(group_id=group, member_id=who), version)
         identities = [MemberIdentity(member_id=who, group_instance_id=instance) for who, instance in pairs]
         return await self.call(LeaveGroupRequest(group_id=group, members=identities), version)
 

@@ -9,9 +9,10 @@ from typing import Any, Final, TypeVar
 import trio
 
 from kcoord.check.member import Member
-from kcoord.check.probe import Call
+from kcoord.check.probe import Call, Client
 from kcoord.check.world import World
 from wire.errors import ErrorCode
+from wire.messages import LeaveGroupRequest
 
 _T = TypeVar("_T")
 
@@ -19,6 +20,8 @@ WRITTEN: Final = 0.3
 """Seconds until a new group can be seen.
 
 Apache Kafka answers a handshake before the group's record is written, and tells of no group before that."""
+_BATCHED: Final = 3
+"""The version of LeaveGroup from which on it names several members, each of which gets an answer (KIP-345)."""
 
 
 def assert_refused(answer: Any, error: ErrorCode, member_id: str, version: int = 9) -> None:
@@ -120,6 +123,17 @@ async def join_at_once(member: Member, **options: Any) -> Any:
 async def restarted(world: World, member: Member, *, client_id: str = "client", **what: Any) -> Member:
     """Return a member whose client was started anew: another connection, no member id. It has not joined yet."""
     return replace(member, client=await world.client(client_id), id="", generation=-1, call=None, **what)
+
+
+async def leave(client: Client, group: str, member_id: str, version: int | None = None) -> ErrorCode:
+    """Send LeaveGroup for one member by its id; return what is said of that one, wherever the version has it."""
+    version = client.newest(LeaveGroupRequest, 5) if version is None else version
+    answer = await client.leave(group, member_id, version=version)
+    if version < _BATCHED:
+        return ErrorCode(answer.error_code)
+    assert (answer.throttle_time_ms, answer.error_code) == (0, ErrorCode.NONE)
+    assert [(one.member_id, one.group_instance_id) for one in answer.members] == [(member_id, None)]
+    return ErrorCode(answer.members[0].error_code)
 
 
 async def state_of(world: World, group: str) -> str:

@@ -34,14 +34,18 @@ async def ask_with_tags(
 ) -> Any:
     """Send a request of these parts, tags in its header and at its end, and return the answer.
 
-    Tags within the body are up to the parts. Raises NotApplicable if the broker does not offer the version.
+    Tags within the body are up to the parts. Raises NotApplicable if the broker does not offer the version, or
+    answers what a setting explains which the rule does not count on.
     """
     if version not in (theirs := offered(client.offers, cls)):
         name = cls.__name__.removesuffix("Request")
         raise NotApplicable(f"{name} {version} is not advertised, only {theirs.lowest} to {theirs.highest}")
     name_of_client = client_id.encode()
     header = struct.pack(">hhih", cls.API_KEY, version, _CORRELATION_ID, len(name_of_client)) + name_of_client
-    await client.send_frame(header + UNKNOWN_TAGS + b"".join(parts) + UNKNOWN_TAGS)
+    body = b"".join(parts) + UNKNOWN_TAGS
+    await client.send_frame(header + UNKNOWN_TAGS + body)
     number, answer = read_response(await client.read_frame(), cls.RESPONSE, version)
     assert number == _CORRELATION_ID
+    if why := client.names.limits.why_refused_as_sent(cls, version, body, answer):
+        raise NotApplicable(why)
     return answer

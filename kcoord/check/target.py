@@ -175,7 +175,7 @@ async def _be_the_only_one(client: Client, target: Target) -> None:
     """See to it that every group and every partition is at this broker."""
     version = min(offered(target.offers, MetadataRequest).highest, 12)
     start = trio.current_time()
-    answer = await ask(client, MetadataRequest(topics=[], allow_auto_topic_creation=version >= 4), version)
+    answer = await ask(client, MetadataRequest(topics=[], allow_auto_topic_creation=version < 4), version)
     if (took := trio.current_time() - start) > SLOW:
         target.notes.append(f"Metadata took {took:.1f} s; rules about time, and about who waits, need a quicker broker")
     if len(answer.brokers) != 1:

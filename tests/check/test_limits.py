@@ -8,6 +8,7 @@ from kcoord.check.limits import NONE, Limits
 from kcoord.check.result import Verdict
 from kcoord.check.runner import Plan, check
 from tests.check.conftest import server
+from wire.codec import encode
 from wire.errors import ErrorCode
 from wire.messages import (
     HeartbeatRequest,
@@ -77,6 +78,15 @@ def test_what_a_setting_explains(said, why):
     assert Limits.of(TOLD, ()).why_refused(*said) == why
     assert NONE.why_refused(*said) == ""
     assert Limits.of(TOLD, TOLD).why_refused(*said) == ""
+
+
+def test_what_a_setting_explains_of_what_was_sent_as_bytes():
+    request, answer = committed("x" * 100, LONG)
+    body = encode(request, 8)
+    told = Limits.of(TOLD, ())
+    assert told.why_refused_as_sent(OffsetCommitRequest, 8, body, answer) == told.why_refused(request, answer) != ""
+    assert told.why_refused_as_sent(OffsetCommitRequest, 8, body[:-9], answer) == ""
+    assert NONE.why_refused_as_sent(OffsetCommitRequest, 8, body, answer) == ""
 
 
 def test_only_what_is_told_and_is_not_at_its_default():

@@ -6,7 +6,7 @@ import trio
 
 from kcoord.check.member import Member, settle
 from kcoord.check.rule import rule
-from kcoord.check.steps import Stopwatch, generation_of_next, start_in_order, state_of
+from kcoord.check.steps import Stopwatch, generation_of_next, leave, start_in_order, state_of
 from kcoord.check.world import World
 from wire.errors import ErrorCode
 
@@ -154,6 +154,7 @@ async def d4(world: World) -> None:
     await first.start_join()
     await watch.until(2)
     call = await client.join(group, pending)
+    assert await call.parked()
     await first.finish_join()
     assert watch.shows(6)
     assert (await call.answer()).error_code == ErrorCode.NONE
@@ -240,7 +241,7 @@ async def d44(world: World) -> None:
     await start_in_order(*members)
     client = await world.client()
     for member in members:
-        assert (await client.leave(group, member.id)).members[0].error_code == ErrorCode.NONE
+        assert await leave(client, group, member.id) is ErrorCode.NONE
         assert member.call is not None
         answer = await member.call.answer()
         assert (answer.error_code, answer.member_id) == (ErrorCode.UNKNOWN_MEMBER_ID, "")

@@ -5,9 +5,8 @@ from typing import Any
 import trio
 
 from kcoord.check.member import Member
-from kcoord.check.probe import Client
 from kcoord.check.rule import rule
-from kcoord.check.steps import Stopwatch, assert_refused
+from kcoord.check.steps import Stopwatch, assert_refused, leave
 from kcoord.check.world import World
 from wire.errors import ErrorCode
 from wire.messages import LeaveGroupRequest
@@ -30,16 +29,6 @@ def errors(answer: Any) -> list[ErrorCode]:
 def echoed(answer: Any) -> list[tuple[str, str | None]]:
     """Return which member each entry speaks of."""
     return [(one.member_id, one.group_instance_id) for one in answer.members]
-
-
-async def leave(client: Client, group: str, member_id: str, version: int | None = None) -> ErrorCode:
-    """Send LeaveGroup for one member by its id; return what is said of that one, wherever the version has it."""
-    version = client.newest(LeaveGroupRequest, 5) if version is None else version
-    answer = await client.leave(group, member_id, version=version)
-    if version < BATCHED.start:
-        return ErrorCode(answer.error_code)
-    assert echoed(answer) == [(member_id, None)]
-    return errors(answer)[0]
 
 
 async def state_of(member: Member) -> str:

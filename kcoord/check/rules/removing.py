@@ -1,7 +1,8 @@
 """Several members that leave in one request, and static ones that operators put out."""
 
 from kcoord.check.rule import rule
-from kcoord.check.rules.leaving import BATCHED, HANDLED, echoed, errors, leave, state_of
+from kcoord.check.rules.leaving import BATCHED, HANDLED, echoed, errors, state_of
+from kcoord.check.steps import leave
 from kcoord.check.world import World
 from wire.errors import ErrorCode
 from wire.messages import LeaveGroupRequest, MemberIdentity

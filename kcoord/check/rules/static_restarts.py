@@ -279,10 +279,9 @@ async def f12(world: World) -> None:
     for sync in syncs:
         assert await sync.parked()
     new = await restarted(world, follower)
-    call = await new.start_join()
+    assert await (await new.start_join()).parked()
     assert_sync_refused(await syncs[0].answer(), ErrorCode.FENCED_INSTANCE_ID)
     assert_sync_refused(await syncs[1].answer(), ErrorCode.REBALANCE_IN_PROGRESS)
-    assert await call.parked()
     for member in (leader, third):
         await member.start_join()
     for member in (leader, third, new):
@@ -330,7 +329,7 @@ async def f14(world: World, version: int) -> None:
     call = await first.start_join(version=version)
     assert await call.parked()
     duplicate = await restarted(world, first)
-    await duplicate.start_join()
+    assert await (await duplicate.start_join()).parked()
     answer = await call.answer()
     assert answer.member_id.startswith("i1-")
     assert_refused(answer, ErrorCode.FENCED_INSTANCE_ID, answer.member_id, version)
