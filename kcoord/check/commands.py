@@ -82,8 +82,8 @@ def check_command(
     """Judge the broker at HOST:PORT, which must be alone, by the rules of the group protocol, or compare several.
 
     It makes topics and groups of its own, whose names begin with kcoord-check, and removes them in the end, also
-    after an interrupt; only if it is killed they stay. Nobody else's are touched. Rules that wait run side by side; one
-    that is broken is run once more afterwards, with less beside it, before that counts.
+    after an interrupt or when its terminal is closed; only if it is killed they stay. Nobody else's are touched. Rules
+    that wait run side by side; one that is broken is run once more afterwards, with less beside it, before that counts.
 
     The exit status is 0 if all rules that apply are kept, 1 if one is broken, and 2 if none could be run, or the
     broker was gone before all were.
