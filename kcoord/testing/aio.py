@@ -41,16 +41,18 @@ class AsyncKcoord:
             topics, settings, kafka_defaults=kafka_defaults, brokers=brokers, as_version=as_version, mask=mask
         )
         self._server = ServerThread(config)
+        self._owner: object = self._server
         self._bootstrap = ""
         self.clock = AsyncClock(self)
         self.faults = AsyncFaults(self)
         self.brokers = AsyncBrokers(self)
 
     @classmethod
-    def of(cls, server: ServerThread, bootstrap: str) -> "AsyncKcoord":
-        """Return what controls a server that runs already, and that somebody else stops."""
+    def of(cls, server: ServerThread, bootstrap: str, owner: object) -> "AsyncKcoord":
+        """Return what controls a server that runs already, and that its `owner` stops."""
         self = cls.__new__(cls)
         self._server = server
+        self._owner = owner
         self._bootstrap = bootstrap
         self.clock = AsyncClock(self)
         self.faults = AsyncFaults(self)
@@ -66,6 +68,12 @@ class AsyncKcoord:
     ) -> None:
         await self.close()
 
+    def __del__(self) -> None:
+        # As in `kcoord.testing.sync.Kcoord`.
+        server: ServerThread | None = getattr(self, "_server", None)
+        if server is not None and self._owner is server:
+            server.forgotten()
+
     async def start(self) -> None:
         """Start the server, and return when clients can connect. Raises CannotListen; ServerGone a second time."""
         ready = self._server.start()
@@ -77,7 +85,10 @@ class AsyncKcoord:
             raise
 
     async def close(self) -> None:
-        """Stop the server, and return when nothing is left of it. A second time does nothing."""
+        """Stop the server, and return when nothing is left of it. A second time does nothing.
+
+        One that is never closed is stopped when it is collected as garbage, with a ResourceWarning.
+        """
         await awaited(self._server.stop(), lambda: None)
         self._server.join()
 

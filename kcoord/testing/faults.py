@@ -4,7 +4,7 @@ import warnings
 from types import TracebackType
 from typing import Any, Self
 
-from kcoord.control.errors import Impossible
+from kcoord.control.errors import Impossible, NotFound
 from kcoord.control.faults import FaultView
 from kcoord.faults import FaultRule
 from kcoord.testing.refusals import is_refusal
@@ -69,14 +69,20 @@ class FaultScope:
         self._last: FaultView | None = None
 
     def __enter__(self) -> Self:
+        self._check_not_entered()
+        self._last = None
         self._number = self._kcoord.run(lambda control: control.faults.add(self._parts)).number
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        number = self._entered()
-        self._last = self._kcoord.run(lambda control: control.faults.remove(number))
+        number, self._number = self._entered(), None
+        try:
+            self._last = self._kcoord.run(lambda control: control.faults.remove(number))
+        except NotFound:
+            # Somebody took all faults away meanwhile, as a reset does; how it stood then, nobody knows.
+            return
         if error is None and not self._last.applied:
             warnings.warn(FaultNeverMet(self._last.why_never), stacklevel=2)
 
@@ -101,6 +107,10 @@ class FaultScope:
         """Let go what it holds; return how many that were."""
         number = self._entered()
         return self._kcoord.run(lambda control: control.faults.release(number))
+
+    def _check_not_entered(self) -> None:
+        if self._number is not None:
+            raise RuntimeError("this fault is in force already: each with statement needs one of its own")
 
     def _entered(self) -> int:
         if self._number is None:
@@ -153,14 +163,20 @@ class AsyncFaultScope:
         self._last: FaultView | None = None
 
     async def __aenter__(self) -> Self:
+        self._check_not_entered()
+        self._last = None
         self._number = (await self._kcoord.run(lambda control: control.faults.add(self._parts))).number
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        number = self._entered()
-        self._last = await self._kcoord.run(lambda control: control.faults.remove(number))
+        number, self._number = self._entered(), None
+        try:
+            self._last = await self._kcoord.run(lambda control: control.faults.remove(number))
+        except NotFound:
+            # Somebody took all faults away meanwhile, as a reset does; how it stood then, nobody knows.
+            return
         if error is None and not self._last.applied:
             warnings.warn(FaultNeverMet(self._last.why_never), stacklevel=2)
 
@@ -175,6 +191,10 @@ class AsyncFaultScope:
         """Let go what it holds; return how many that were."""
         number = self._entered()
         return await self._kcoord.run(lambda control: control.faults.release(number))
+
+    def _check_not_entered(self) -> None:
+        if self._number is not None:
+            raise RuntimeError("this fault is in force already: each async with statement needs one of its own")
 
     def _entered(self) -> int:
         if self._number is None:

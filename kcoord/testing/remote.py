@@ -71,7 +71,7 @@ class RemoteKcoord(Kcoord):
         """The same server for tests that run on asyncio or trio."""
         from kcoord.testing.aio import AsyncKcoord
 
-        return AsyncKcoord.of(cast("ServerThread", _Calls(self)), self._bootstrap)
+        return AsyncKcoord.of(cast("ServerThread", _Calls(self)), self._bootstrap, self)
 
     @property
     def control_url(self) -> str:

@@ -65,6 +65,12 @@ class Kcoord:
     ) -> None:
         self.close()
 
+    def __del__(self) -> None:
+        # One that was not made in the end, or that runs somewhere else, has none.
+        server: ServerThread | None = getattr(self, "_server", None)
+        if server is not None:
+            server.forgotten()
+
     def start(self) -> None:
         """Start the server, and return when clients can connect. Raises CannotListen; ServerGone a second time."""
         ready = self._server.start()
@@ -75,7 +81,10 @@ class Kcoord:
             raise
 
     def close(self) -> None:
-        """Stop the server, and return when nothing is left of it. A second time does nothing."""
+        """Stop the server, and return when nothing is left of it. A second time does nothing.
+
+        One that is never closed is stopped when it is collected as garbage, with a ResourceWarning.
+        """
         blocked(self._server.stop(), lambda: None)
         self._server.join()
 
@@ -89,7 +98,7 @@ class Kcoord:
         """The same server for tests that run on asyncio or trio, whose loops it does not stop."""
         from kcoord.testing.aio import AsyncKcoord
 
-        return AsyncKcoord.of(self._server, self.bootstrap)
+        return AsyncKcoord.of(self._server, self.bootstrap, self)
 
     @property
     def control_url(self) -> str:

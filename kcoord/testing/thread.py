@@ -5,7 +5,9 @@ loop, and its outcome is a `concurrent.futures.Future`: who calls from a plain f
 who runs on an event loop awaits it there (`kcoord.testing.awaiting`).
 """
 
+import os
 import threading
+import warnings
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from functools import partial
@@ -14,7 +16,7 @@ from typing import Any, Generic, TypeVar
 import trio
 
 from kcoord.config import Address, Config
-from kcoord.control import Control
+from kcoord.control import Control, Impossible
 from kcoord.serve import serve
 
 T = TypeVar("T")
@@ -68,7 +70,8 @@ class ServerThread:
         self._config = config
         self._ready: Future[str] = Future()
         self._ended: Future[None] = Future()
-        self._lock = threading.Lock()
+        # It may be asked for by `forgotten`, which comes whenever garbage is collected, also while this thread has it.
+        self._lock = threading.RLock()
         self._calls: set[Call[Any]] = set()
         self._thread: threading.Thread | None = None
         self._token: trio.lowlevel.TrioToken | None = None
@@ -76,6 +79,7 @@ class ServerThread:
         self._wanted = True
         self._crash: BaseException | None = None
         self._control_url = ""
+        self._process = os.getpid()
 
     def start(self) -> Future[str]:
         """Start it; the outcome, once connections are accepted, is the address for clients, "host:port".
@@ -89,7 +93,15 @@ class ServerThread:
         return self._ready
 
     def stop(self) -> Future[None]:
-        """Stop it; the outcome comes when everything is closed. A server that does not run is no error."""
+        """Stop it; the outcome comes when everything is closed. A server that does not run is no error.
+
+        In a process forked from the one that started it there is nothing to stop. Raises Impossible in its own loop.
+        """
+        self._check_not_within("stopped")
+        if self._is_elsewhere:
+            nothing: Future[None] = Future()
+            nothing.set_result(None)
+            return nothing
         if self._thread is None:
             self._ended.set_result(None)
             self._thread = threading.current_thread()
@@ -103,13 +115,26 @@ class ServerThread:
         """Let it stop, as nobody waits for its start any more."""
         self.stop()
 
+    def forgotten(self) -> None:
+        """Let it stop, as nobody can ask it for anything any more, and warn of it: a ResourceWarning."""
+        if self._thread is None or self._is_elsewhere or not self._wanted or self._ended.done():
+            return
+        warnings.warn("a server of kcoord.testing was never closed: use it in a with statement", ResourceWarning, 3)
+        self.abandon()
+
     def join(self) -> None:
         """Wait for the end of the thread, which takes no time once `stop` has its outcome."""
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join()
 
     def call(self, work: Callable[[Control], Any]) -> Call[Any]:
-        """Have something done. Raises ServerGone."""
+        """Have something done. Raises ServerGone; Impossible in its own loop, which would wait for itself."""
+        self._check_not_within("asked")
+        if self._is_elsewhere:
+            raise ServerGone(
+                "the server runs in the process that started it, of which this one is a copy: "
+                "it is reached by its bootstrap and its control_url"
+            )
         call: Call[Any] = Call(self, work)
         with self._lock:
             if self._token is None:
@@ -118,6 +143,18 @@ class ServerThread:
         call.future.add_done_callback(lambda _: self._calls.discard(call))
         self.soon(partial(self._begin, call))
         return call
+
+    @property
+    def _is_elsewhere(self) -> bool:
+        """Whether this is a fork of the process in which it runs: threads are not copied."""
+        return self._process != os.getpid()
+
+    def _check_not_within(self, what: str) -> None:
+        if self._thread is threading.current_thread() and not self._ended.done():
+            raise Impossible(
+                f"the server cannot be {what} from within its own loop, which would wait for itself: use the Control "
+                "that is given there"
+            )
 
     def soon(self, action: Callable[[], object]) -> None:
         """Do something in the server's loop, if that runs."""

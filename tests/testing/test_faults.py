@@ -39,6 +39,29 @@ def test_a_test_that_fails_within_is_not_warned_besides(server):
             raise ZeroDivisionError
 
 
+@pytest.mark.parametrize("take_away", [lambda k: k.reset(), lambda k: k.faults.clear()])
+def test_a_fault_that_somebody_took_away_within_is_no_error(server, take_away):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with server.faults(api="SyncGroup", error=25):
+            take_away(server)
+    assert server.faults.list() == ()
+
+
+def test_a_fault_is_in_force_once_at_a_time_and_may_be_again(server):
+    fault = server.faults(api="Heartbeat", error=27)
+    with Consumer(server.bootstrap, "a", "again") as consumer:
+        alone(consumer)
+        for _ in range(2):
+            with fault:
+                with pytest.raises(RuntimeError, match="in force already"):
+                    fault.__enter__()
+                assert fault.applied == 0
+                assert consumer.heartbeat() == 27
+            assert fault.applied == 1
+    assert server.faults.list() == ()
+
+
 def test_what_cannot_be_is_refused(server):
     with pytest.raises(Impossible, match="Kafka has no error NOPE"), server.faults(error="NOPE"):
         pass
@@ -54,6 +77,20 @@ def test_faults_that_stay_until_they_are_removed(server):
     server.faults.add(drop="before", api="Heartbeat")
     server.faults.clear()
     assert server.faults.list() == ()
+
+
+def test_one_to_be_awaited_is_in_force_once_at_a_time_and_may_be_taken_away():
+    async def main():
+        async with AsyncKcoord() as kcoord:
+            fault = kcoord.faults(api="Heartbeat", error=27)
+            for _ in range(2):
+                async with fault:
+                    with pytest.raises(RuntimeError, match="in force already"):
+                        await fault.__aenter__()
+                    await kcoord.reset()
+            assert await kcoord.faults.list() == ()
+
+    trio.run(main)
 
 
 def test_to_be_awaited():

@@ -1,9 +1,15 @@
 """The fixture as plain functions use it: over sockets, in real time, without a look at the wall clock."""
 
+import gc
+import os
 import socket
+import subprocess
+import sys
 import threading
+import warnings
 
 import pytest
+import trio
 
 from kcoord.testing import (
     CannotListen,
@@ -357,3 +363,79 @@ def test_several_servers_do_not_know_of_each_other():
         assert other.groups() == ()
         assert one.bootstrap != other.bootstrap
         assert [each.name for each in other.topics()] == ["u"]
+
+
+def test_a_call_from_within_the_servers_loop_is_refused_and_stops_nothing(k):
+    """It would wait for itself, and everybody for it."""
+    for what, call in (("asked", k.groups), ("stopped", k.close)):
+        with pytest.raises(Impossible, match=f"cannot be {what} from within its own loop, .* use the Control"):
+            k.run(lambda _, call=call: call())
+    assert k.groups() == ()
+
+
+def test_one_that_is_forgotten_is_stopped_and_warned_of():
+    threads = set(threading.enumerate())
+    forgotten = Kcoord()
+    forgotten.start()
+    (thread,) = set(threading.enumerate()) - threads
+    group = forgotten.group("g")
+    del forgotten
+    gc.collect()
+    with pytest.raises(NotFound):
+        group.view()
+    with pytest.warns(ResourceWarning, match="never closed"):  # noqa: PT031 - it may be collected at once
+        del group
+        gc.collect()
+    thread.join(30)
+    assert not thread.is_alive()
+
+
+@pytest.mark.parametrize("start", [True, False])
+def test_one_that_was_closed_or_never_started_is_forgotten_in_silence(start):
+    server = Kcoord()
+    if start:
+        server.start()
+        server.close()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        del server
+        gc.collect()
+
+
+def test_what_controls_it_from_a_loop_keeps_it():
+    server = Kcoord({"t": 1})
+    server.start()
+    awaited = server.aio
+    del server
+    gc.collect()
+    try:
+        assert [each.name for each in trio.run(awaited.topics)] == ["t"]
+    finally:
+        trio.run(awaited.close)
+
+
+FORKED = """
+import os
+from kcoord.testing import Kcoord, ServerGone
+
+with Kcoord() as k:
+    child = os.fork()
+    if child == 0:
+        try:
+            k.groups()
+        except ServerGone as error:
+            print(error, flush=True)
+        k.close()
+        os._exit(3)
+    _, status = os.waitpid(child, 0)
+    print(os.waitstatus_to_exitcode(status), k.groups())
+"""
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes are not forked here")
+def test_in_a_fork_of_its_process_it_is_said_to_run_elsewhere():
+    """Threads are not copied: there is nobody in a fork who would answer."""
+    run = subprocess.run([sys.executable, "-c", FORKED], capture_output=True, text=True, timeout=60, check=True)
+    told, status = run.stdout.splitlines()
+    assert "in the process that started it" in told
+    assert status == "3 ()"
