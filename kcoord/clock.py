@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable
-from math import inf
+from math import inf, ulp
 
 import trio
 
@@ -13,6 +13,17 @@ MOST_SECONDS = 366 * 24 * 3600
 
 Each retention check that falls into a move takes place, in its order.
 """
+
+
+class Sleeper:
+    """Somebody who sleeps until `end`, in seconds on a clock. `place` is its place in line; see `Clock.place`."""
+
+    __slots__ = ("end", "place", "scope")
+
+    def __init__(self, end: float, place: int) -> None:
+        self.end = end
+        self.place = place
+        self.scope = trio.CancelScope()
 
 
 class Clock:
@@ -32,6 +43,8 @@ class Clock:
         self._start_wall_ms = time.time_ns() // 1_000_000 if start_wall_ms is None else start_wall_ms
         self._waiting: dict[int, Callable[[], None]] = {}
         self._next_key = 0
+        self._asleep: set[Sleeper] = set()
+        self._last_place = 0
 
     def now(self) -> Now:
         """Return the time: `mono` in seconds for deadlines, `wall_ms` in Unix ms for timestamps."""
@@ -60,11 +73,14 @@ class Clock:
         """
         if not 0 <= seconds < inf:
             raise ValueError(f"the clock only moves forward: {seconds!r} s")
+        self._move(seconds)
+        self._tell()
+
+    def _move(self, seconds: float) -> None:
         if self._frozen_at is None:
             self._offset += seconds
         else:
             self._frozen_at += seconds
-        self._tell()
 
     def freeze(self) -> None:
         """Let time stand still, but for `advance`, until `resume`; nothing happens if it does already."""
@@ -78,9 +94,52 @@ class Clock:
             self._frozen_at = None
             self._tell()
 
-    def _tell(self) -> None:
+    def _tell(self, *, sleepers: bool = True) -> None:
         for look_again in tuple(self._waiting.values()):
             look_again()
+        for sleeper in self._asleep if sleepers else ():
+            sleeper.scope.deadline = self.deadline(sleeper.end)
+
+    # Those who sleep.
+
+    def place(self) -> int:
+        """Return a place in line, behind all that there are: of those who are due, the first in line wakes first."""
+        self._last_place += 1
+        return self._last_place
+
+    async def sleep(self, seconds: float, place: int) -> None:
+        """Wait until so many seconds are over on this clock, which may be moved, or stand still, meanwhile."""
+        sleeper = Sleeper(self.now().mono + seconds, place)
+        sleeper.scope.deadline = self.deadline(sleeper.end)
+        self._asleep.add(sleeper)
+        try:
+            with sleeper.scope:
+                await trio.sleep_forever()
+        finally:
+            self._asleep.discard(sleeper)
+
+    def first_asleep(self, within: float, before: int) -> Sleeper | None:
+        """Return who is to wake first of those who are to `within` so many seconds, and whose place is `before` one."""
+        until = self.now().mono + within
+        due = [each for each in self._asleep if each.place < before and each.end <= until]
+        return min(due, key=lambda each: (each.end, each.place), default=None)
+
+    def wake(self, sleeper: Sleeper) -> float:
+        """Move the time forward to when a sleeper is to wake, and wake nobody else; return by how many seconds."""
+        self._asleep.discard(sleeper)
+        seconds = self.pass_to(sleeper.end)
+        sleeper.scope.cancel()
+        return seconds
+
+    def pass_to(self, mono: float) -> float:
+        """Move the time forward to a moment on it, and wake nobody who sleeps; return by how many seconds."""
+        seconds = max(mono - self.now().mono, 0.0)
+        self._move(seconds)
+        if self.now().mono < mono:
+            # The sum was rounded down.
+            self._move(ulp(mono))
+        self._tell(sleepers=False)
+        return seconds
 
     def on_advance(self, look_again: Callable[[], None]) -> Callable[[], None]:
         """Call `look_again` after each `advance`, `freeze` and `resume`; what is returned ends that."""

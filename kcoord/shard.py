@@ -261,15 +261,25 @@ class Shard:
         """The groups as they are, to look at and not to change; None while there is no coordinator."""
         return self._coordinator.tables if self.status is Status.SERVING else None
 
+    @property
+    def loads_until(self) -> float:
+        """The moment, in seconds on the server's clock, before which loading is not to be over; inf if nobody loads."""
+        return self._loads_until if self.status is Status.LOADING else inf
+
     async def rest(self) -> None:
-        """Wait until everything that is due by now has happened and is written; return at once if nobody serves."""
-        while self.status is Status.SERVING and not self._is_at_rest:
+        """Wait until everything that is due by now has happened and is written.
+
+        That is loading as well, if it was to last no longer than until now. Returns at once if nobody serves or loads.
+        """
+        while not self._is_at_rest:
             if self._at_rest is None:
                 self._at_rest = trio.Event()
             await self._at_rest.wait()
 
     @property
     def _is_at_rest(self) -> bool:
+        if self.status is not Status.SERVING:
+            return self._time.now().mono < self.loads_until
         due = self._due() <= self._time.now().mono
         return not (due or self._queue or self._writing or self._deleted_topics)
 
@@ -443,6 +453,7 @@ class Shard:
             except (StoreError, WireError, IllegalMove) as error:
                 if self.status is not Status.STOPPED:
                     self.status = Status.FAILED
+                    self._rested()
                 self._tell([LoadFailed(partition=self.partition, why=str(error), retry_in=pause)])
             if task_status is not trio.TASK_STATUS_IGNORED:
                 task_status.started()
@@ -455,6 +466,7 @@ class Shard:
     async def _take_time(self) -> None:
         """Wait for as long as loading is to take."""
         while self.status is not Status.STOPPED and self._time.now().mono < self._loads_until:
+            self._rested()
             self._nap_until = self._loads_until
             with trio.CancelScope(deadline=self._time.deadline(self._loads_until)) as self._nap:
                 await trio.sleep_forever()

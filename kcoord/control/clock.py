@@ -10,7 +10,8 @@ from kcoord.core.outcome import Now
 from kcoord.notices import ClockFrozen, ClockMoved, ClockResumed
 
 TURNS = 5
-"""Turns in which connections that have ended are noticed: one reads the end, others close and forget."""
+"""Turns in which connections that have ended are noticed: one reads the end, others close and forget. A request that
+was delayed is handled and answered in as many."""
 
 
 class ClockControl:
@@ -32,6 +33,9 @@ class ClockControl:
     async def advance(self, seconds: float, *, heartbeats: bool = True) -> Now:
         """Move time forward; return when everything that was due has happened to groups, in its order, and is written.
 
+        Requests that a fault delays are handled on the way, each at its moment, answers that are late are sent, and
+        coordinators that load serve when they have.
+
         With `heartbeats`, members whose connection is open count as having sent heartbeats all the while, as they
         would have; those who are gone do not. Without, nobody is heard of, and all sessions that are shorter end.
         Either way nobody can join or sync meanwhile: a join phase that begins and ends within one move is over without
@@ -41,15 +45,43 @@ class ClockControl:
         """
         given.move(seconds)
         given.flag("heartbeats", heartbeats)
+        await self._let_happen()
+        clock, left = self._broker.clock, float(seconds)
+        if heartbeats:
+            self._keep_alive(left)
+        self._broker.tell(ClockMoved(seconds=seconds, heartbeats=heartbeats))
+        # What comes in on the way is not waited for: it might never end.
+        line, loads = clock.place(), self._loads_within(left)
+        try:
+            while True:
+                sleeper = clock.first_asleep(left, line)
+                if loads and (sleeper is None or loads[0] <= sleeper.end):
+                    left = max(left - clock.pass_to(loads.pop(0)), 0.0)
+                elif sleeper is not None:
+                    left = max(left - clock.wake(sleeper), 0.0)
+                else:
+                    break
+                await self._let_happen()
+                await self._rest()
+                if heartbeats:
+                    self._keep_alive(left)
+        finally:
+            clock.advance(left)
+        await self._rest()
+        return self.now()
+
+    async def _let_happen(self) -> None:
         for _ in range(TURNS):
             await trio.lowlevel.checkpoint()
-        if heartbeats:
-            self._keep_alive(seconds)
-        self._broker.tell(ClockMoved(seconds=seconds, heartbeats=heartbeats))
-        self._broker.clock.advance(seconds)
+
+    def _loads_within(self, seconds: float) -> list[float]:
+        """Return the moments within so many seconds at which coordinators have loaded for as long as they are to."""
+        now = self.now().mono
+        return sorted({each.loads_until for each in self._broker.shards if now < each.loads_until <= now + seconds})
+
+    async def _rest(self) -> None:
         for shard in self._broker.shards:
             await shard.rest()
-        return self.now()
 
     def freeze(self) -> Now:
         """Let time stand still but for `advance`: no session ends, no phase is over, until `resume`."""

@@ -15,7 +15,6 @@ from kcoord.faults.matching import Asked, why_not
 from kcoord.faults.place import Name
 from kcoord.faults.places import PLACES
 from kcoord.faults.rule import FaultRule
-from kcoord.faults.waiting import sleep
 
 TAKEN = "another fault"
 """Stands for a condition that failed: a fault before this one was for the request."""
@@ -107,18 +106,19 @@ class Applied:
 
     async def answer(self, handle: Handle, request: Any) -> Any:
         """Return what is answered. Raises Dropped, and what `handle` raises."""
-        rule = self.fault.rule
+        rule, clock = self.fault.rule, self.faults.broker.clock
+        place = clock.place()
         if rule.hold == "request":
             await self.fault.hold(self.number)
         if rule.delay is not None:
-            await sleep(self.faults.broker.clock, rule.delay)
+            await clock.sleep(rule.delay, place)
         if rule.drop == "before":
             raise Dropped(self.sentence)
         response = await (handle(request) if rule.code is None else self._refuse(handle, request))
         if rule.hold == "answer":
             await self.fault.hold(self.number)
         if rule.late is not None:
-            await sleep(self.faults.broker.clock, rule.late)
+            await clock.sleep(rule.late, place)
         if rule.drop == "after":
             raise Dropped(self.sentence)
         return response

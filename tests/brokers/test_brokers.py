@@ -6,7 +6,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from kcoord.control import Impossible, NotFound
+from kcoord.control import Impossible, NotFound, Unavailable
 from kcoord.nodes import NOBODY
 from tests.records import NOW, good
 from tests.server.client import find, heartbeat, join, sync
@@ -311,6 +311,32 @@ async def test_who_waits_is_told_to_look_for_the_coordinator_again(autojump_cloc
     assert (await waiting.receive()).error_code == ErrorCode.NOT_COORDINATOR
     await wait_all_tasks_blocked()
     assert (await cluster.connect(cluster.coordinator_of("g")).call(beat, 3)).error_code in (0, 27)
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+async def test_a_coordinator_serves_when_the_clock_is_moved_past_its_loading(autojump_clock, cluster, frozen):
+    await member(cluster, "g")
+    if frozen:
+        cluster.control.clock.freeze()
+    cluster.brokers.loading("g", 5)
+    await cluster.control.clock.advance(5)
+    assert cluster.control.groups.get("g").state == "Stable"
+    cluster.brokers.move("g", loading=5)
+    await cluster.control.clock.advance(4)
+    with pytest.raises(Unavailable):
+        cluster.control.groups.get("g")
+    await cluster.control.clock.advance(1)
+    assert cluster.control.groups.get("g").state == "Stable"
+
+
+async def test_sessions_begin_when_a_coordinator_has_loaded_though_the_clock_is_moved_beyond(autojump_clock, cluster):
+    """They would have ended by then."""
+    await member(cluster, "g")
+    cluster.brokers.loading("g", 5)
+    await cluster.control.clock.advance(60, heartbeats=False)
+    assert cluster.control.groups.get("g").state == "Empty"
+    (told,) = [each for each in cluster.control.timeline.of("g").plain()["events"] if each["kind"] == "MemberExpired"]
+    assert told["at"] == pytest.approx(5 + 10, abs=0.1)
 
 
 async def test_loading_in_place(autojump_clock, cluster):

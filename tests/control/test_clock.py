@@ -7,6 +7,7 @@ from trio.testing import wait_all_tasks_blocked
 from kcoord.control import Impossible
 from kcoord.core.notes import GroupDeleted, MemberExpired, OffsetsExpired, PendingMemberExpired
 from tests.control.test_groups import three
+from wire.messages import OffsetCommitRequest, OffsetCommitRequestPartition, OffsetCommitRequestTopic
 
 
 async def test_who_crashed_is_put_out_and_who_is_connected_is_not(autojump_clock, bench):
@@ -117,6 +118,100 @@ async def test_who_left_or_was_put_out_is_forgotten(autojump_clock, bench):
     assert bench.control._presence.present() == {"g": frozenset({second.member_id})}
     await bench.groups.delete("g")
     assert bench.control._presence.present() == {}
+
+
+def commits(offset):
+    partitions = [OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)]
+    return OffsetCommitRequest(
+        group_id="g",
+        topics=[OffsetCommitRequestTopic(name="t", partitions=partitions)],
+        generation_id_or_member_epoch=-1,
+    )
+
+
+async def delayed(bench, *delays, **more):
+    """Let one client commit for each delay its number; return the clients, whose answers are on their way."""
+    clients = []
+    for number, delay in enumerate(delays):
+        client = bench.server.connect()
+        bench.control.faults.add({"api": "OffsetCommit", "client_id": f"c{number}", "delay": delay, **more})
+        await client.send(commits(number), 8, client_id=f"c{number}")
+        await wait_all_tasks_blocked()
+        clients.append(client)
+    return clients
+
+
+def committed(bench):
+    """The offsets that were committed, in order, and when, in seconds from the first commit's arrival."""
+    events = bench.control.timeline.of("g").plain()["events"]
+    asked = {each["number"]: each for each in events if each["kind"] == "request"}
+    began = min(each["at"] for each in asked.values())
+    answered = [each for each in events if each["kind"] == "answer"]
+    return [(asked[each["number"]]["offsets"]["t-0"], round(each["at"] - began)) for each in answered]
+
+
+@pytest.mark.parametrize("frozen", [False, True])
+async def test_requests_that_are_delayed_are_handled_on_the_way_each_at_its_moment(autojump_clock, bench, frozen):
+    if frozen:
+        bench.clock.freeze()
+    await delayed(bench, 10, 4, 8, 4, 6, 30)
+    await bench.clock.advance(20)
+    assert committed(bench) == [(1, 4), (3, 4), (4, 6), (2, 8), (0, 10)]
+    assert bench.groups.get("g").offsets[0].offset == 0
+    await bench.clock.advance(10)
+    assert committed(bench)[-1] == (5, 30)
+
+
+async def test_what_is_delayed_and_late_passes_both_within_one_move(autojump_clock, bench):
+    await delayed(bench, 2, 3, late=2)
+    await bench.clock.advance(20)
+    assert committed(bench) == [(0, 4), (1, 5)]
+
+
+async def test_a_session_ends_before_a_request_that_is_delayed_for_longer(autojump_clock, bench):
+    short, _ = await bench.stable(bench.consumer("short", session=10_000), bench.consumer("b"))
+    bench.control.faults.add({"api": "Heartbeat", "client_id": "short", "delay": 5, "times": 1})
+    bench.control.faults.add({"api": "Heartbeat", "client_id": "short", "delay": 16})
+    answers = []
+
+    async def beat():
+        answers.append(await short.heartbeat())
+
+    bench.nursery.start_soon(beat)
+    await wait_all_tasks_blocked()
+    await bench.clock.advance(14, heartbeats=False)
+    assert answers == [0]
+    assert [each.client_id for each in bench.groups.get("g").members] == ["short", "b"]
+    bench.nursery.start_soon(beat)
+    await wait_all_tasks_blocked()
+    await bench.clock.advance(16, heartbeats=False)
+    assert answers == [0, 25]
+
+
+async def test_who_is_connected_stays_though_its_heartbeat_was_delayed(autojump_clock, bench):
+    (consumer,) = await bench.stable(bench.consumer("a", session=10_000))
+    bench.control.faults.add({"api": "Heartbeat", "delay": 5})
+    bench.nursery.start_soon(consumer.heartbeat)
+    await wait_all_tasks_blocked()
+    await bench.clock.advance(40)
+    assert bench.groups.get("g").state == "Stable"
+
+
+async def test_a_move_is_made_in_whole_if_nobody_waits_for_its_end(autojump_clock, bench):
+    await delayed(bench, 4, 6)
+    before = bench.clock.now().mono
+    with trio.CancelScope() as scope:
+        scope.cancel()
+        await bench.clock.advance(20)
+    assert bench.clock.now().mono == before
+    async with trio.open_nursery() as nursery:
+        nursery.start_soon(bench.clock.advance, 20)
+        while bench.clock.now().mono == before:
+            await trio.lowlevel.checkpoint()
+        nursery.cancel_scope.cancel()
+    assert bench.clock.now().mono == pytest.approx(before + 20)
+    await wait_all_tasks_blocked()
+    assert {offset for offset, _ in committed(bench)} == {0, 1}
 
 
 @pytest.mark.parametrize("wrong", [-1, float("nan"), float("inf"), "1", None, True])
