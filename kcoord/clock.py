@@ -124,12 +124,10 @@ class Clock:
         due = [each for each in self._asleep if each.place < before and each.end <= until]
         return min(due, key=lambda each: (each.end, each.place), default=None)
 
-    def wake(self, sleeper: Sleeper) -> float:
-        """Move the time forward to when a sleeper is to wake, and wake nobody else; return by how many seconds."""
+    def wake(self, sleeper: Sleeper) -> None:
+        """Let a sleeper wake now."""
         self._asleep.discard(sleeper)
-        seconds = self.pass_to(sleeper.end)
         sleeper.scope.cancel()
-        return seconds
 
     def pass_to(self, mono: float) -> float:
         """Move the time forward to a moment on it, and wake nobody who sleeps; return by how many seconds."""

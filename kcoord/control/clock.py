@@ -56,17 +56,20 @@ class ClockControl:
             while True:
                 sleeper = clock.first_asleep(left, line)
                 if loads and (sleeper is None or loads[0] <= sleeper.end):
-                    left = max(left - clock.pass_to(loads.pop(0)), 0.0)
+                    left -= clock.pass_to(loads.pop(0))
                 elif sleeper is not None:
-                    left = max(left - clock.wake(sleeper), 0.0)
+                    left -= clock.pass_to(sleeper.end)
+                    # Sessions that end before it wakes have ended then.
+                    await self._rest()
+                    clock.wake(sleeper)
                 else:
                     break
                 await self._let_happen()
                 await self._rest()
                 if heartbeats:
-                    self._keep_alive(left)
+                    self._keep_alive(max(left, 0.0))
         finally:
-            clock.advance(left)
+            clock.advance(max(left, 0.0))
         await self._rest()
         return self.now()
 
