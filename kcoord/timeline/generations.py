@@ -58,6 +58,10 @@ class Generation:
     """When the join phase was over."""
     stable: float | None
     """When the leader's assignment was there."""
+    broken_off: float | None
+    """When it ended without being over: the next one began, or another coordinator knew nothing of it."""
+    lost: bool
+    """Whether it was another coordinator: the group is then again what it was before."""
     protocol: str
     leader: str
     members: tuple[str, ...]
@@ -147,6 +151,8 @@ def _generation(phase: Phase, owners: _Owners, until: float, before: Generation 
         began=phase.began,
         formed=phase.formed,
         stable=phase.stable,
+        broken_off=phase.broken_off,
+        lost=phase.lost,
         protocol=phase.protocol,
         leader=phase.leader,
         members=phase.members,

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
+from kcoord import notices
 from kcoord.core import notes
 from kcoord.timeline.events import Answered, Asked, Beats, Claim, Event, Noted, TopicPartition
 
@@ -15,7 +16,7 @@ class Waited:
     seconds: float
     outcome: str
     """rejoined, joined, left, expired, never came (an id that was handed out), stayed away (a static member, whose
-    session goes on), or still awaited."""
+    session goes on), had not come (when the rebalance was broken off), or still awaited."""
 
 
 @dataclass(slots=True)
@@ -40,6 +41,10 @@ class Phase:
     members: tuple[str, ...] = ()
     deleted: bool = False
     """Whether the group was deleted before it was over."""
+    broken_off: float | None = None
+    """When it ended before it was over: the next one began, or another coordinator knew nothing of it."""
+    lost: bool = False
+    """Whether it was another coordinator: the group is then again what it was before."""
     asked_at: dict[str, float] = field(default_factory=dict)
     """When each member's last JoinGroup came."""
     claims: dict[str, Claim] = field(default_factory=dict)
@@ -57,6 +62,18 @@ class Phase:
         if since is not None:
             self.waited.append(Waited(member=member, seconds=at - since, outcome=outcome))
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more comes of it."""
+        return self.stable is not None or self.broken_off is not None or (self.formed is not None and not self.members)
+
+    def break_off(self, at: float, *, lost: bool) -> None:
+        """Say that it has ended, if it is not over."""
+        if not self.is_over:
+            for member in tuple(self.waiting):
+                self.resolve(member, at, "had not come")
+            self.broken_off, self.lost = at, lost
+
 
 class _Reader:
     def __init__(self) -> None:
@@ -68,6 +85,8 @@ class _Reader:
         self._newcomers: list[str] = []
         self._joins: dict[str, tuple[float, Mapping[str, Claim]]] = {}
         self._handed_in: dict[tuple[str, int | None], Mapping[str, frozenset[TopicPartition]]] = {}
+        self._loaded: notes.GroupLoaded | None = None
+        """That the group was loaded, until the next rebalance."""
 
     @property
     def _last(self) -> Phase | None:
@@ -77,7 +96,7 @@ class _Reader:
     def _joining(self) -> Phase | None:
         """The phase in which members join now."""
         last = self._last
-        return last if last is not None and last.formed is None else None
+        return last if last is not None and last.formed is None and not last.is_over else None
 
     def read(self, event: Event) -> None:
         if isinstance(event, Noted):
@@ -123,6 +142,8 @@ class _Reader:
             last = self._last
             if last is not None and last.number == note.generation:
                 last.stable = at
+                # It was being written when another coordinator took over, which therefore knows of it.
+                last.broken_off, last.lost = None, False
                 last.assignment = self._handed_in.get((note.leader, note.generation))
         elif isinstance(note, notes.GroupEmptied):
             last = self._joining
@@ -134,15 +155,31 @@ class _Reader:
             if last is not None:
                 last.formed, last.deleted, last.members = at, True, ()
                 self._settle(last)
+            self._handed_out.clear()
+        elif isinstance(note, (notes.GroupLoaded, notices.CoordinatorMoved, notices.CoordinatorLoads)):
+            # Neither join phases nor ids that were handed out are in the log.
+            if self._last is not None:
+                self._last.break_off(at, lost=True)
+            self._handed_out.clear()
+            self._newcomers.clear()
+            if isinstance(note, notes.GroupLoaded):
+                self._loaded = note
         else:
             self._member(at, note)
 
     def _begin(self, at: float, note: notes.RebalanceStarted) -> None:
         before = self._last
+        if before is not None:
+            before.break_off(at, lost=False)
+        if self._loaded is not None:
+            empty = self._loaded.members == 0
+        else:
+            empty = before is None or (before.formed is not None and not before.members)
+        self._loaded = None
         phase = Phase(
             began=at,
             cause=note.reason,
-            initial=before is None or (before.formed is not None and not before.members),
+            initial=empty,
             ends=note.generation,
             waiting=dict.fromkeys(note.waiting_for, at),
         )

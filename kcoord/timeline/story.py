@@ -51,7 +51,10 @@ def _last(one: Generation, names: Names, until: float) -> Iterator[str]:
     if one.number is None and one.formed is not None:
         yield f"The group was deleted amid a rebalance, {one.formed - one.began:.3f} s after it began: {why}."
         return
-    if one.seconds is None:
+    if one.lost and one.broken_off is not None:
+        took = one.broken_off - one.began
+        yield f"The last rebalance was lost with its coordinator, {took:.3f} s after it began: {why}."
+    elif one.seconds is None:
         yield f"Rebalancing since {until - one.began:.3f} s, because: {why}."
     else:
         yield f"Last rebalance: {why}. It took {one.seconds:.3f} s{_cost(one, names)}."
@@ -68,7 +71,7 @@ def _waited(one: Generation, names: Names) -> str:
             f"An empty group waits for more members: {one.formed - one.began:.3f} s"
             f" (group.initial.rebalance.delay.ms); {len(one.members)} came"
         )
-    if one.formed is not None and one.stable is None and one.members:
+    if one.formed is not None and one.stable is None and one.members and one.broken_off is None:
         return f"It waits for {names.label(one.leader)}, the leader, to hand in the assignment"
     if one.waited_for:
         longest = max(one.waited_for, key=lambda each: each.seconds)
@@ -112,7 +115,12 @@ def _generation(one: Generation, names: Names) -> Iterator[str]:
     number = "?" if one.number is None else str(one.number)
     kind = "" if one.kind is Kind.UNKNOWN else f", {one.kind}"
     protocol = f" ({one.protocol}{kind})" if one.protocol else ""
-    took = "not over" if one.seconds is None else f"{one.seconds:.3f} s"
+    if one.seconds is not None:
+        took = f"{one.seconds:.3f} s"
+    elif one.broken_off is not None:
+        took = f"{'lost with its coordinator' if one.lost else 'broken off'} after {one.broken_off - one.began:.3f} s"
+    else:
+        took = "not over"
     why = cause(one.cause, names)
     if one.follows_up:
         why += " (the second step of a cooperative rebalance: what was revoked is handed out)"

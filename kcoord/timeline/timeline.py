@@ -63,7 +63,7 @@ class Timeline:
     @property
     def title(self) -> str:
         """Which group it is, and how it stands."""
-        last = next((one for one in reversed(self.generations) if one.number is not None), None)
+        last = next((one for one in reversed(self.generations) if one.number is not None and not one.lost), None)
         if last is None or self.state == GroupState.DEAD.value:
             return f"Group {self.group}: {self.state}"
         shown = ", ".join(self.names.label(member) for member in last.members[:_SHOWN])

@@ -31,6 +31,7 @@ from wire.messages import (
     FetchRequest,
     FetchTopic,
     FindCoordinatorRequest,
+    LeaveGroupRequest,
     ListConfigResourcesRequest,
     ListGroupsRequest,
     ListOffsetsPartition,
@@ -337,6 +338,67 @@ async def test_sessions_begin_when_a_coordinator_has_loaded_though_the_clock_is_
     assert cluster.control.groups.get("g").state == "Empty"
     (told,) = [each for each in cluster.control.timeline.of("g").plain()["events"] if each["kind"] == "MemberExpired"]
     assert told["at"] == pytest.approx(5 + 10, abs=0.1)
+
+
+async def in_a_join_phase(cluster):
+    """Let a newcomer join a group whose other member does not come; return its connection, and the member's id."""
+    _, beat = await member(cluster, "g")
+    newcomer = cluster.connect(cluster.coordinator_of("g"))
+    await newcomer.send(join("g"), 3)
+    await trio.sleep(2)
+    return newcomer, beat.member_id
+
+
+@pytest.mark.parametrize(
+    "take_over",
+    [
+        lambda brokers: brokers.move("g"),
+        lambda brokers: brokers.move("g", loading=30),
+        lambda brokers: brokers.loading("g", 30),
+        lambda brokers: brokers.loading("g", 0),
+    ],
+)
+async def test_a_rebalance_that_is_lost_with_its_coordinator_is_told_to_be_over(autojump_clock, cluster, take_over):
+    newcomer, absent = await in_a_join_phase(cluster)
+    take_over(cluster.brokers)
+    assert (await newcomer.receive()).error_code == ErrorCode.NOT_COORDINATOR
+    await trio.sleep(1)
+    timeline = cluster.control.timeline.of("g")
+    first, lost = timeline.generations
+    assert (first.broken_off, first.lost, first.number) == (None, False, 1)
+    assert (lost.number, lost.formed, lost.seconds, lost.lost) == (None, None, None, True)
+    assert lost.broken_off - lost.began == pytest.approx(2)
+    assert [(each.member, each.outcome, round(each.seconds)) for each in lost.waited_for] == [
+        (absent, "had not come", 2)
+    ]
+    title, cause, waited = timeline.text().splitlines()[:3]
+    assert title.startswith("Group g:")
+    assert "generation 1 " in title
+    assert cause.startswith("The last rebalance was lost with its coordinator, 2.000 s after it began: new member ")
+    assert waited.endswith("which had not come after 2.000 s.")
+    assert "lost with its coordinator after 2.000 s: new member" in timeline.text()
+
+
+async def test_an_assignment_that_was_lost_with_its_coordinator_is_waited_for_no_more(autojump_clock, cluster):
+    newcomer, absent = await in_a_join_phase(cluster)
+    again = cluster.connect(cluster.coordinator_of("g"))
+    assert (await again.call(join("g", absent), 3)).error_code == 0
+    await newcomer.receive()
+    cluster.brokers.move("g")
+    await wait_all_tasks_blocked()
+    timeline = cluster.control.timeline.of("g")
+    assert [(each.number, each.lost) for each in timeline.generations] == [(1, False), (2, True)]
+    assert "Group g: Stable, generation 1 " in timeline.title
+    assert "It waits for" not in timeline.text()
+
+
+async def test_a_group_that_is_empty_when_it_is_loaded_waits_for_whoever_comes(autojump_clock, cluster):
+    client, beat = await member(cluster, "g")
+    await client.call(LeaveGroupRequest(group_id="g", member_id=beat.member_id), 2)
+    cluster.brokers.move("g")
+    await wait_all_tasks_blocked()
+    await member(cluster, "g")
+    assert [each.initial for each in cluster.control.timeline.of("g").generations] == [True, False, True]
 
 
 async def test_loading_in_place(autojump_clock, cluster):

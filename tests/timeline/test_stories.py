@@ -100,6 +100,24 @@ async def test_an_id_that_never_comes_back_is_named_as_what_a_join_phase_waits_f
     ]
 
 
+async def test_a_rebalance_that_the_next_one_overtakes_is_broken_off(autojump_clock, stage):
+    a, b = stage.actor("a"), stage.actor("b")
+    await stage.generation({"a": (0, 1, 2)}, a)
+    await b.first_step()
+    await stage.act((a.join,), (b.join,))
+    await trio.sleep(3)
+    stage.nursery.start_soon(a.join)
+    await trio.sleep(1)
+    timeline = stage.timeline()
+    _, overtaken, last = timeline.generations
+    assert overtaken.broken_off - overtaken.formed == pytest.approx(3)
+    assert (overtaken.number, overtaken.lost, overtaken.seconds) == (2, False, None)
+    assert (last.broken_off, last.formed) == (None, None)
+    told = lines(stage)
+    assert any("broken off after 3.0" in line for line in told)
+    assert sum("It waits for" in line for line in told) == 2  # above all, and where it is listed
+
+
 async def test_a_crash_shows_how_long_nobody_read_the_partitions(autojump_clock, stage):
     a, b = stage.actor("a"), stage.actor("b")
     await a.first_step()
