@@ -29,6 +29,7 @@ from kcoord.core.outcome import Context
 from kcoord.errors_in_place import answer_in_place_of, is_the_coordinators
 from kcoord.net.addresses import java_host
 from kcoord.net.letting_go import has_many, let_go
+from kcoord.net.socket_stream import PlainSocketStream
 from kcoord.net.unread import Unread
 from kcoord.nodes import Endpoint, Node
 from kcoord.notices import (
@@ -130,6 +131,11 @@ class Connection:
         self.last_active = trio.current_time()
         self.requests = 0
         self.why = "the server stopped"
+
+    @property
+    def is_open(self) -> bool:
+        """Whether its client may still send something. While a request waits, its end is not read."""
+        return not (isinstance(self._stream, PlainSocketStream) and self._stream.peer_has_ended)
 
     def close(self, why: str) -> None:
         """Let the connection end, whatever it is waiting for."""

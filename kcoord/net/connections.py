@@ -32,8 +32,8 @@ class Connections:
 
     @property
     def numbers(self) -> frozenset[int]:
-        """The numbers of those that are open."""
-        return frozenset(each.number for each in self._open)
+        """The numbers of those that are open at both ends."""
+        return frozenset(each.number for each in self._open if each.is_open)
 
     async def close_all(self, why: str) -> None:
         """End all that are open, whatever they are waiting for, and wait until they have ended."""

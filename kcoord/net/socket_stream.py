@@ -6,6 +6,7 @@ server that answers each small request with a small response that is a good part
 others run; who uses a stream without waiting for bytes in between has to let them.
 """
 
+import select
 import socket
 
 import trio
@@ -20,6 +21,23 @@ class PlainSocketStream(trio.abc.Stream):
     def __init__(self, sock: socket.socket) -> None:
         self._socket = sock
         self._descriptor = sock.fileno()
+
+    @property
+    def peer_has_ended(self) -> bool:
+        """Whether the peer sends nothing any more, as is found out without reading what it has sent before."""
+        if self._descriptor == CLOSED:
+            return True
+        if hasattr(select, "POLLRDHUP"):
+            poll = select.poll()
+            poll.register(self._descriptor, select.POLLRDHUP)
+            return bool(poll.poll(0))
+        try:
+            # Where that is all there is to ask, an end behind unread bytes does not show.
+            return not self._socket.recv(1, socket.MSG_PEEK)
+        except BlockingIOError:
+            return False
+        except OSError:
+            return True
 
     async def receive_some(self, max_bytes: int | None = None) -> bytes:
         """Wait for bytes, and return them; none are the end. Raises BrokenResourceError, ClosedResourceError."""

@@ -2,8 +2,10 @@
 
 import errno
 import os
+import select
 import socket
 import struct
+from contextlib import closing
 from functools import partial
 
 import pytest
@@ -270,3 +272,36 @@ async def test_without_descriptors_clients_wait_and_somebody_is_told(nursery):
     ]
     await client.aclose()
     listener.close()
+
+
+@pytest.mark.parametrize("unread", [b"", b"more"])
+async def test_the_end_of_a_peer_is_seen_without_reading(unread):
+    left, right = socket.socketpair()
+    left.setblocking(False)
+    stream = PlainSocketStream(left)
+    right.send(unread)
+    assert not stream.peer_has_ended
+    right.close()
+    assert stream.peer_has_ended
+    assert await stream.receive_some() == unread
+    await stream.aclose()
+    assert stream.peer_has_ended
+
+
+async def test_where_the_kernel_is_asked_in_no_other_way_the_end_is_peeked_at(monkeypatch):
+    monkeypatch.delattr(select, "POLLRDHUP", raising=False)
+    with closing(socket.create_server(("127.0.0.1", 0))) as listener:
+        right = socket.create_connection(listener.getsockname())
+        left, _ = listener.accept()
+    left.setblocking(False)
+    stream = PlainSocketStream(left)
+    assert not stream.peer_has_ended
+    right.send(b"x")
+    await trio.lowlevel.wait_readable(left)
+    assert not stream.peer_has_ended
+    assert await stream.receive_some() == b"x"
+    right.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    right.close()
+    await trio.lowlevel.wait_readable(left)
+    assert stream.peer_has_ended
+    await stream.aclose()

@@ -89,6 +89,25 @@ def test_who_crashed_is_put_out_when_time_is_moved(k):
         assert k.group("g").wait(state="Stable").members[0].assignment == {"t": (0,)}
 
 
+@pytest.mark.parametrize("more", [False, True])
+def test_who_crashed_while_a_request_of_its_waited_is_put_out_as_well(k, more):
+    """Nobody reads a connection meanwhile, and so not its end either."""
+    consumer = Consumer(k.bootstrap, "a")
+    alone(consumer)
+    fault = k.faults.add(api="FindCoordinator", hold="request")
+    consumer.send(FindCoordinatorRequest(key="g"))
+    while not k.faults.list()[0].held:
+        pass
+    k.clock.advance(60)
+    assert k.group("g").state == "Stable"
+    if more:
+        consumer.send(FindCoordinatorRequest(key="h"))
+    consumer.close()
+    k.clock.advance(60)
+    assert k.group("g").state == "Empty"
+    assert k.faults.release(fault.number) == 1
+
+
 def test_nobody_is_put_out_by_a_move_whose_connection_is_open(k):
     with Consumer(k.bootstrap, "a") as consumer:
         alone(consumer)
