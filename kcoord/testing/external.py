@@ -6,6 +6,7 @@ refused.
 
 import socket
 from collections.abc import Callable, Coroutine, Mapping
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from kcoord.control import Control, Impossible, NotFound, TopicView, given
@@ -141,14 +142,19 @@ class ExternalKcoord(Kcoord):
         )
 
     def _create_configured(self) -> None:
-        known = {each.name for each in self.topics()} if self._topics else set()
+        known = {each.name: each.partitions for each in self.topics()} if self._topics else {}
         for name, partitions in self._topics.items():
             if name not in known:
                 self.create_topic(name, partitions)
+            elif known[name] != partitions:
+                having = f"a topic {name} with {known[name]} partitions, not {partitions}"
+                raise Impossible(f"the server at {self._bootstrap} has {having}")
 
     def _delete_created(self) -> None:
         for name in sorted(self._created):
-            self.delete_topic(name)
+            # A test may have deleted it by a client of its own.
+            with suppress(NotFound):
+                self.delete_topic(name)
 
     def _refuse(self) -> NoReturn:
         raise Impossible(
