@@ -130,7 +130,7 @@ def to_another_question(*classes):
     return change
 
 
-@pytest.mark.parametrize("asked", [ApiVersionsRequest, MetadataRequest, CreateTopicsRequest])
+@pytest.mark.parametrize("asked", [MetadataRequest, CreateTopicsRequest])
 async def test_an_answer_to_another_question_ends_the_run(rule_of, asked):
     async with server() as opener, trio.open_nursery() as nursery:
         changed = between(opener, nursery, to_another_question(asked))
