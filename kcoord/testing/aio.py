@@ -17,14 +17,14 @@ from kcoord.testing.brokers import AsyncBrokers
 from kcoord.testing.defaults import Masks, Settings, Topics, config_for
 from kcoord.testing.faults import AsyncFaults
 from kcoord.testing.refusals import is_refusal
-from kcoord.testing.thread import Call, ServerGone, ServerThread
+from kcoord.testing.thread import Call, RunsHere, ServerGone, ServerThread
 from kcoord.timeline import Timeline
 
 __tracebackhide__ = is_refusal
 T = TypeVar("T")
 
 
-class AsyncKcoord:
+class AsyncKcoord(RunsHere):
     """A server that real clients connect to, for as long as the `async with` statement lasts; see `Kcoord`."""
 
     def __init__(

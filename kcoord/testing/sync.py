@@ -13,7 +13,7 @@ from kcoord.testing.brokers import Brokers
 from kcoord.testing.defaults import Masks, Settings, Topics, config_for
 from kcoord.testing.faults import Faults
 from kcoord.testing.refusals import is_refusal
-from kcoord.testing.thread import Call, ServerThread
+from kcoord.testing.thread import Call, RunsHere, ServerThread
 from kcoord.timeline import Timeline
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ __tracebackhide__ = is_refusal
 T = TypeVar("T")
 
 
-class Kcoord:
+class Kcoord(RunsHere):
     """A server that real clients connect to, for as long as the `with` statement lasts.
 
     `topics` are there from the start, by name with their numbers of partitions. `brokers` (1) are logical ones: one

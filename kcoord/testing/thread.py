@@ -11,7 +11,7 @@ import warnings
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
 from functools import partial
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NoReturn, TypeVar
 
 import trio
 
@@ -24,6 +24,17 @@ T = TypeVar("T")
 
 class ServerGone(Exception):
     """The server does not run: it was not started, has been stopped, or has crashed; then that is the cause."""
+
+
+class RunsHere:
+    """What stands for a server that runs in this process: it is neither copied nor pickled."""
+
+    def __reduce__(self) -> NoReturn:
+        """Raise TypeError."""
+        raise TypeError(
+            f"{type(self).__name__} can be neither copied nor pickled: another process is given its bootstrap, and its "
+            "control_url, instead"
+        )
 
 
 class Call(Generic[T]):

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import pickle
 import socket
 import subprocess
 import sys
@@ -458,3 +459,11 @@ def test_in_a_fork_of_its_process_it_is_said_to_run_elsewhere():
     told, status = run.stdout.splitlines()
     assert "in the process that started it" in told
     assert status == "3 ()"
+
+
+@pytest.mark.parametrize("part", [lambda k: k, lambda k: k.aio, lambda k: k.clock, lambda k: k.group("g")])
+def test_it_is_not_pickled_but_what_it_tells_is(k, part):
+    with pytest.raises(TypeError, match=r"Kcoord can be neither copied nor pickled: .* its bootstrap"):
+        pickle.dumps(part(k))
+    told = k.group("g").set_offsets({("t", 0): 5})
+    assert pickle.loads(pickle.dumps(told)) == told
