@@ -98,8 +98,13 @@ class _Owners:
     def __init__(self) -> None:
         self.of: dict[TopicPartition, str] = {}
         self.given_up: dict[TopicPartition, float] = {}
+        self.still_since: dict[str, float] = {}
+        """Who gave up all that it had for a rebalance that was broken off, and when."""
 
     def had(self) -> set[str]:
+        return self._have() | self.still_since.keys()
+
+    def _have(self) -> set[str]:
         return {member for partition, member in self.of.items() if partition not in self.given_up}
 
     def go_through(self, phase: Phase) -> None:
@@ -108,11 +113,21 @@ class _Owners:
             for partition, member in self.of.items():
                 if member == old:
                     self.of[partition] = new
+            if old in self.still_since:
+                self.still_since[new] = self.still_since.pop(old)
         for partition, member in self.of.items():
             if member in phase.gone:
                 self.given_up.setdefault(partition, phase.gone[member][0])
             elif member in phase.asked_at and not _keeps(phase, member, partition):
                 self.given_up.setdefault(partition, phase.asked_at[member])
+
+    def stay_still(self, phase: Phase, had: set[str]) -> None:
+        """Keep in mind who waits for the next rebalance without anything, if this one came to nothing."""
+        if phase.broken_off is None:
+            self.still_since.clear()
+        for member in had - self._have() if phase.broken_off is not None else ():
+            if member in phase.asked_at:
+                self.still_since.setdefault(member, phase.asked_at[member])
 
 
 def _keeps(phase: Phase, member: str, partition: TopicPartition) -> bool:
@@ -140,6 +155,8 @@ def _generation(phase: Phase, owners: _Owners, until: float, before: Generation 
     if assignment is not None:
         assignment = {member: assignment.get(member, frozenset()) for member in phase.members}
         moves, pauses, kept = _hand_out(phase, assignment, owners)
+    stood_still = _stood_still(phase, had, kept, owners.still_since)
+    owners.stay_still(phase, had)
     awaited = [
         Waited(member=member, seconds=until - since, outcome="still awaited") for member, since in phase.waiting.items()
     ]
@@ -167,7 +184,7 @@ def _generation(phase: Phase, owners: _Owners, until: float, before: Generation 
         and before is not None
         and before.kind is Kind.COOPERATIVE
         and any(move.target is None for move in before.moves),
-        stood_still=_stood_still(phase, had, kept),
+        stood_still=stood_still,
         kept=kept,
     )
 
@@ -210,11 +227,11 @@ def _hand_out(
     return tuple(moves), tuple(pauses), kept
 
 
-def _stood_still(phase: Phase, had: set[str], kept: Mapping[str, int]) -> dict[str, float]:
-    """Return how long those members had nothing that had something, and kept nothing."""
+def _stood_still(phase: Phase, had: set[str], kept: Mapping[str, int], since: Mapping[str, float]) -> dict[str, float]:
+    """Return how long those members had nothing that had something, and kept nothing; some did `since` before."""
     before = {phase.replaced.get(member, member) for member in had}
     return {
-        member: phase.synced_at[member] - phase.asked_at[member]
+        member: phase.synced_at[member] - since.get(member, phase.asked_at[member])
         for member in phase.members
         if member in before and member not in kept and member in phase.synced_at and member in phase.asked_at
     }

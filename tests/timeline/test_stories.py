@@ -116,6 +116,34 @@ async def test_a_rebalance_that_the_next_one_overtakes_is_broken_off(autojump_cl
     told = lines(stage)
     assert any("broken off after 3.0" in line for line in told)
     assert sum("It waits for" in line for line in told) == 2  # above all, and where it is listed
+    await b.join()
+    await stage.act(*((each.sync, {each.member_id: {"t": (0, 1, 2)}}) for each in (a, b) if each.leads))
+    last = stage.timeline().generations[-1]
+    assert (last.kind, last.broken_off) == (Kind.EAGER, None)
+
+
+async def test_who_gave_up_everything_for_a_rebalance_that_came_to_nothing_stands_still_until_the_next(
+    autojump_clock, stage
+):
+    a, b = stage.actor("a"), stage.actor("b")
+    await stage.generation({"a": (0, 1, 2)}, a)
+    await trio.sleep(1)
+    await b.first_step()
+    await stage.act((a.join,), (b.join,))
+    await trio.sleep(3)
+    await stage.generation({"a": (0, 1), "b": (2,)}, a, b)
+    _, overtaken, last = stage.timeline().generations
+    assert overtaken.stood_still == {}
+    assert (last.kind, last.stood_still) == (Kind.EAGER, {a.member_id: pytest.approx(3)})
+    assert [(each.partition, each.source, each.target) for each in last.moves] == [(2, a.member_id, b.member_id)]
+    told = "\n".join(lines(stage))
+    assert "1 member stood still, a for 3.000 s; nobody read t-0 for 3.000 s" in told
+    assert "moved: t-2 a -> b" in told
+    await trio.sleep(1)
+    await stage.generation({"a": (0, 1), "b": (2,)}, a, b)
+    assert stage.timeline().generations[-1].stood_still == {
+        each.member_id: pytest.approx(0, abs=0.01) for each in (a, b)
+    }
 
 
 async def test_a_crash_shows_how_long_nobody_read_the_partitions(autojump_clock, stage):
