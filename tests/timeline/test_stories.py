@@ -117,6 +117,7 @@ async def test_a_rebalance_that_the_next_one_overtakes_is_broken_off(autojump_cl
     assert any("broken off after 3.0" in line for line in told)
     assert sum("It waits for" in line for line in told) == 2  # above all, and where it is listed
     await b.join()
+    await trio.testing.wait_all_tasks_blocked()  # a has its answer as well then
     await stage.act(*((each.sync, {each.member_id: {"t": (0, 1, 2)}}) for each in (a, b) if each.leads))
     last = stage.timeline().generations[-1]
     assert (last.kind, last.broken_off) == (Kind.EAGER, None)
