@@ -9,6 +9,8 @@ import pytest
 from kcoord.testing import Kcoord
 
 PLUGIN = "kcoord.testing.pytest_plugin"
+CI = ("CI", "BUILD_NUMBER")
+"""Variables by which pytest repeats whole errors in its summary, so that what is in them would be counted twice."""
 
 
 @pytest.fixture
@@ -18,10 +20,11 @@ def run(tmp_path):
     def run(source, *arguments, conftest="", environment=(), expected=0, **outcomes):
         (tmp_path / "test_it.py").write_text(source)
         (tmp_path / "conftest.py").write_text(conftest)
+        kept = {name: value for name, value in os.environ.items() if name not in CI}
         done = subprocess.run(
             [sys.executable, "-m", "pytest", "-p", PLUGIN, "-p", "no:randomly", "-W", "error", "-q", *arguments],
             cwd=tmp_path,
-            env={**os.environ, "PYTHONDONTWRITEBYTECODE": "1", **dict(environment)},
+            env={**kept, "PYTHONDONTWRITEBYTECODE": "1", **dict(environment)},
             capture_output=True,
             text=True,
             timeout=120,
