@@ -1,4 +1,4 @@
-"""Any value as a sentence shows it: on one line, and in some words, whatever it is."""
+"""Any value as a sentence shows it: on one line, and in some words, whatever it is; and what no text could show."""
 
 from enum import Enum
 
@@ -17,6 +17,15 @@ def shown(value: object) -> str:
     if isinstance(value, str | bytes) and len(value) > _MOST_SHOWN:
         return f"{value[:_MOST_SHOWN]!r}... ({len(value)} {'bytes' if isinstance(value, bytes) else 'characters'})"
     return repr(value)
+
+
+def is_unicode(text: str) -> bool:
+    """Whether a text is of characters alone: half a surrogate pair is none, and no bytes can be made of it."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def is_huge(value: object) -> bool:

@@ -1,9 +1,8 @@
 """The check that ListOffsets and Fetch share: whether the client and this broker mean the same leader (KIP-320)."""
 
 from kcoord.log.catalog import Partition
+from kcoord.log.epochs import NO_EPOCH
 from wire.errors import ErrorCode
-
-NO_EPOCH = -1
 
 
 def check_leader_epoch(partition: Partition, claimed: int) -> ErrorCode:

@@ -15,9 +15,10 @@ from uuid import UUID
 import trio
 
 from kcoord.apis.api import Api, Call, weighed
-from kcoord.apis.epochs import NO_EPOCH, check_leader_epoch
+from kcoord.apis.epochs import check_leader_epoch
 from kcoord.apis.turns import Turns
 from kcoord.log.catalog import Partition, Topic
+from kcoord.log.epochs import NO_EPOCH
 from wire.errors import ErrorCode
 from wire.messages import (
     AbortedTransaction,

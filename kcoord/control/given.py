@@ -6,12 +6,13 @@ whatever was given; nobody has to guess from an error deep inside.
 
 from collections.abc import Mapping
 from math import inf
+from typing import TypeGuard
 
 from kcoord.clock import MOST_SECONDS
 from kcoord.config import MOST_PARTITIONS
 from kcoord.control.errors import Impossible
 from kcoord.core.answers import LONGEST_TEXT, fits
-from kcoord.shown import is_huge, shown
+from kcoord.shown import is_huge, is_unicode, shown
 
 MOST_NUMBER = 2**31 - 1
 """What fields of 32 bits hold: node ids, partitions, generations."""
@@ -33,10 +34,8 @@ def text(what: str, value: object) -> str:
         raise Impossible(f"{what} is a text, not {shown(value)}")
     if not fits(value):
         raise Impossible(f"{what} has at most {LONGEST_TEXT} bytes as UTF-8: {shown(value)} is longer")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise Impossible(f"{what} has half a surrogate pair, which is no character: {shown(value)}") from None
+    if not is_unicode(value):
+        raise Impossible(f"{what} has half a surrogate pair, which is no character: {shown(value)}")
     return value
 
 
@@ -72,7 +71,7 @@ def partitions(name: str, value: object) -> int:
 
 def seconds(what: str, value: object) -> float:
     """Return a number of seconds, a year at most. Raises Impossible."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < inf:
+    if not _is_time(value):
         raise Impossible(f"{what} is {shown(value)}: it must be a number of seconds from 0")
     if value > MOST_SECONDS:
         raise Impossible(f"{what} is {shown(value)}: it must be at most {MOST_SECONDS} s (366 days)")
@@ -81,11 +80,16 @@ def seconds(what: str, value: object) -> float:
 
 def move(value: object) -> float:
     """Return by how many seconds the clock is moved. Raises Impossible."""
-    if isinstance(value, bool) or not isinstance(value, int | float) or not 0 <= value < inf:
+    if not _is_time(value):
         raise Impossible(f"the clock only moves forward, by a number of seconds from 0, not {shown(value)}")
     if value > MOST_SECONDS:
         raise Impossible(f"the clock is moved by {MOST_SECONDS} s (366 days) at once at most, not {shown(value)}")
     return value
+
+
+def _is_time(value: object) -> TypeGuard[float]:
+    """Whether it is a number of seconds from 0 on that has an end."""
+    return not isinstance(value, bool) and isinstance(value, int | float) and 0 <= value < inf
 
 
 def settings(value: object) -> dict[str, str]:

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 from kcoord.clock import MOST_SECONDS
 from kcoord.core.states import GroupState
 from kcoord.faults.places import PLACES
-from kcoord.shown import shown
+from kcoord.shown import is_unicode, shown
 from wire.errors import ErrorCode
 from wire.messages import REQUESTS
 
@@ -164,17 +164,9 @@ def _check_types(rule: FaultRule) -> str:
                 continue
             if isinstance(value, bool) or not isinstance(value, kinds):
                 return f"{name} must be {what}, not {shown(value)}"
-            if isinstance(value, str) and not _is_unicode(value):
+            if isinstance(value, str) and not is_unicode(value):
                 return f"{name} has half a surrogate pair, which is no character: {shown(value)}"
     return ""
-
-
-def _is_unicode(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 def _check_api(rule: FaultRule) -> str:
