@@ -222,14 +222,20 @@ def steady(first: Sequence[ComparedCase], again: Sequence[ComparedCase]) -> tupl
     """Return the cases as they are once some that differed were run once more, and those that differ no longer.
 
     Verdicts need no second time: a rule that is broken was run twice already. What else was said counts where it
-    differs both times in the same place.
+    differs both times in the same place, on whichever connection: of several members that join at the same time, who
+    comes first may be another one each time.
     """
-    places = {each.key: {one.place for one in each.differs} for each in again}
+    places = {each.key: {_anywhere(one.place) for one in each.differs} for each in again}
     kept: list[ComparedCase] = []
     gone: list[Key] = []
     for each in first:
-        differs = tuple(one for one in each.differs if one.place in places.get(each.key, ()))
+        differs = tuple(one for one in each.differs if _anywhere(one.place) in places.get(each.key, ()))
         kept.append(each if each.verdict_differs else replace(each, differs=differs))
         if each.is_different and not kept[-1].is_different:
             gone.append(each.key)
     return kept, gone
+
+
+def _anywhere(place: Place) -> Place:
+    """Return a place without the connection."""
+    return replace(place, connection=0)

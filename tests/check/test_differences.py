@@ -133,6 +133,15 @@ def test_what_counts_is_what_comes_again():
     assert gone == [("A", "")]
 
 
+def test_what_comes_again_on_another_connection_counts():
+    found = comparison()
+    elsewhere = [
+        replace(each, differs=tuple(replace(one, place=replace(one.place, connection=9)) for one in each.differs))
+        for each in found.cases
+    ]
+    assert steady(found.cases, elsewhere) == (list(found.cases), [])
+
+
 def test_that_a_run_was_stopped():
     found = comparison()
     assert found.stopped == ""
