@@ -67,7 +67,7 @@ class Running:
         """Let a broker serve again, at its old addresses. Raises CannotListen."""
         await site.bind_again()
         site.node.running = True
-        self._nursery.start_soon(site.accept)
+        await self._nursery.start(site.accept)
 
     async def stop(self) -> None:
         """Send away who waits, with NOT_COORDINATOR, as a broker does that shuts down; then cancel `serve`.
@@ -127,7 +127,7 @@ async def serve(
             nursery.start_soon(Cleaner(broker).run)
             for site in sites:
                 nursery.start_soon(site.connections.close_idle)
-                nursery.start_soon(site.accept)
+                await nursery.start(site.accept)
             task_status.started(Running(broker, clock, sites, nursery))
             await trio.sleep_forever()
     finally:

@@ -11,7 +11,7 @@ from kcoord.broker import Broker
 from kcoord.config import WILDCARD_HOSTS, Address, Config, Listener
 from kcoord.net.addresses import plain_host
 from kcoord.net.connections import Connections
-from kcoord.net.socket_stream import PlainSocketStream
+from kcoord.net.socket_stream import CLOSED, PlainSocketStream
 from kcoord.nodes import Endpoint
 from kcoord.notices import AcceptFailed, Listening
 
@@ -62,7 +62,7 @@ class BoundListener:
         return self._endpoint or Endpoint(plain_host(local_host), local_port)
 
     def close(self) -> None:
-        """Give the address back."""
+        """Give the address back; `accept` is to be cancelled before."""
         self._socket.close()
 
     async def accept(self, broker: Broker, connections: Connections) -> None:
@@ -70,7 +70,8 @@ class BoundListener:
         broker.tell(Listening(address=str(self.address), listener=self.name))
         told: dict[int, float] = {}
         async with trio.open_nursery() as nursery:
-            while True:
+            # Somebody may have been at the door when it was cancelled: then this goes on once more before it ends.
+            while self._socket.fileno() != CLOSED:
                 await trio.lowlevel.wait_readable(self._socket)
                 error = self._let_in(nursery, connections)
                 if error is not None:
@@ -89,7 +90,7 @@ class BoundListener:
             except BlockingIOError:
                 return None
             except OSError as error:
-                # Everything else that accept may say is about a client that is gone again.
+                # Everything else that accept may say is about a client that is gone again, or a door that is.
                 return error if error.errno in OUT_OF_RESOURCES else None
             try:
                 sock.setblocking(False)

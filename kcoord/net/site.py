@@ -37,21 +37,22 @@ class Site:
         self._listeners = listeners
         self.node.endpoints = {listener.name: listener.endpoint for listener in listeners}
 
-    async def accept(self) -> None:
-        """Let clients in until `stop`, or until cancelled."""
+    async def accept(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:
+        """Let clients in until `stop`, or until cancelled; once it is started, `stop` ends it."""
         self._none_left = trio.Event()
         try:
             with trio.CancelScope() as self._accepting:
                 async with trio.open_nursery() as nursery:
                     for listener in self._listeners:
                         nursery.start_soon(listener.accept, self._broker, self.connections)
+                    task_status.started()
         finally:
             self._none_left.set()
 
     async def stop(self, why: str) -> None:
         """Give the addresses back, and end all connections."""
-        self.close()
         self._accepting.cancel()
+        self.close()
         await self._none_left.wait()
         await self.connections.close_all(why)
 

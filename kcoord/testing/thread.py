@@ -10,6 +10,7 @@ import threading
 import warnings
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
+from contextlib import suppress
 from functools import partial
 from typing import Any, Generic, NoReturn, TypeVar
 
@@ -169,7 +170,8 @@ class ServerThread:
 
     def soon(self, action: Callable[[], object]) -> None:
         """Do something in the server's loop, if that runs."""
-        with self._lock:
+        # It may be over by now without anybody having been told.
+        with self._lock, suppress(trio.RunFinishedError):
             if self._token is not None:
                 self._token.run_sync_soon(action)
 
@@ -199,6 +201,13 @@ class ServerThread:
         self._ended.set_result(None)
 
     async def _serve(self) -> None:
+        try:
+            await self._serve_until_stopped()
+        finally:
+            # After a crash, calls that are on their way are not begun: `_main` tells who made them.
+            self._stopping.set()
+
+    async def _serve_until_stopped(self) -> None:
         async with trio.open_nursery() as nursery:
             try:
                 running = await nursery.start(serve, self._config)

@@ -1,5 +1,7 @@
 """Several logical brokers: who is asked for what, and what happens when one stops or what it leads moves."""
 
+import socket
+from contextlib import closing
 from dataclasses import replace
 
 import pytest
@@ -512,6 +514,34 @@ async def test_each_broker_has_a_port_and_comes_back_at_it(nursery):
     assert server.running.addresses == addresses
     again = await server.dial(1)
     assert len((await again.call(MetadataRequest(topics=[]), 9)).brokers) == 3
+
+
+async def test_a_broker_may_stop_while_somebody_is_at_its_door(nursery):
+    server = await start(nursery, replace(on_loopback(), brokers=2))
+    site = server.running.sites[1]
+    (address,) = site.addresses
+    # Whether the door is opened or taken away first is up to the order in which tasks have their turns.
+    for _ in range(20):
+        with closing(socket.create_connection((address.host, address.port))):
+            await trio.lowlevel.checkpoint()
+            await site.stop("a test")
+        await server.running.start_broker(site)
+    client = await server.dial(1)
+    assert len((await client.call(MetadataRequest(topics=[]), 9)).brokers) == 2
+
+
+async def test_a_broker_may_stop_before_it_lets_anybody_in(nursery):
+    server = await start(nursery, replace(on_loopback(), brokers=2))
+    site = server.running.sites[1]
+    await site.stop("a test")
+    for _ in range(5):
+        await server.running.start_broker(site)
+        await site.stop("a test")
+    with pytest.raises(OSError, match="connect"):
+        await server.dial(1)
+    await server.running.start_broker(site)
+    client = await server.dial(1)
+    assert len((await client.call(MetadataRequest(topics=[]), 9)).brokers) == 2
 
 
 async def test_one_broker_that_stops_and_starts(autojump_clock, nursery):

@@ -7,6 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
+import time
 import warnings
 
 import pytest
@@ -343,6 +344,40 @@ def test_a_crash_is_told_by_the_next_call_and_by_who_waits():
         assert isinstance(caught.value.__cause__, ExceptionGroup)
     finally:
         k.close()
+
+
+def test_a_crash_is_told_as_it_was_also_to_calls_that_come_too_late_to_be_begun():
+    k = Kcoord()
+    k.start()
+    told, asking = [], []
+
+    def ask():
+        with pytest.raises(ServerGone, match="LookupError") as caught:
+            k.delete_topic("t")
+        told.append(caught.value)
+
+    async def crash():
+        raise LookupError("a bug")
+
+    async def ask_at_the_end():
+        # It ends when the server has, and what was asked for until then is begun after it.
+        try:
+            await trio.sleep_forever()
+        finally:
+            asking.append(threading.Thread(target=ask))
+            asking[0].start()
+            while not k._server._calls:
+                time.sleep(0.001)  # noqa: ASYNC251 - it is the end that has to wait
+
+    def begin(_control):
+        trio.lowlevel.spawn_system_task(ask_at_the_end)
+        k._server._nursery.start_soon(crash)
+
+    k.run(begin)
+    k._server.join()
+    asking[0].join()
+    assert len(told) == 1
+    assert isinstance(told[0].__cause__, ExceptionGroup)
 
 
 def test_nothing_is_left_behind():
