@@ -48,9 +48,12 @@ class Running:
         return sum(len(site.connections) for site in self.sites)
 
     @property
-    def open_connections(self) -> frozenset[int]:
-        """The numbers of the connections that there are, as requests that are told of have them."""
-        return frozenset[int]().union(*(site.connections.numbers for site in self.sites))
+    def present_connections(self) -> frozenset[int]:
+        """The numbers of the connections whose clients are there, as requests that are told of have them.
+
+        Clients whose connections were broken off a moment ago, as by `stop_broker`, are about to come again.
+        """
+        return frozenset[int]().union(*(site.connections.present for site in self.sites))
 
     async def drop_connections(self, why: str) -> None:
         """End every connection that there is, and wait until it has ended; new ones are welcome."""

@@ -37,7 +37,8 @@ class ClockControl:
         coordinators that load serve when they have.
 
         With `heartbeats`, members whose connection is open count as having sent heartbeats all the while, as they
-        would have; those who are gone do not. Without, nobody is heard of, and all sessions that are shorter end.
+        would have; those who are gone do not. Who lost the connection because its broker was stopped has 10 s of real
+        time to come again. Without, nobody is heard of, and all sessions that are shorter end.
         Either way nobody can join or sync meanwhile: a join phase that begins and ends within one move is over without
         those who would have joined again.
 

@@ -22,7 +22,7 @@ class Control:
         self._running = running
         broker = running.broker
         self._happenings = Happenings(broker)
-        self._presence = Presence(broker, lambda: running.open_connections)
+        self._presence = Presence(broker, lambda: running.present_connections)
         self.clock = ClockControl(broker, self._presence)
         self.groups = GroupsControl(broker, self._happenings)
         self.topics = TopicsControl(broker)

@@ -1,4 +1,4 @@
-"""Which members have a connection that is open: they are the ones that would go on sending heartbeats."""
+"""Which members are there, by their connections: they are the ones that would go on sending heartbeats."""
 
 from collections.abc import Callable
 
@@ -21,22 +21,22 @@ Key = tuple[str, str]
 class Presence:
     """Follows the requests of members, from the moment on at which it is made.
 
-    `open_connections` gives the numbers of the connections that there are.
+    `present_connections` gives the numbers of the connections whose clients are there.
     """
 
-    def __init__(self, broker: Broker, open_connections: Callable[[], frozenset[int]]) -> None:
-        self._open = open_connections
+    def __init__(self, broker: Broker, present_connections: Callable[[], frozenset[int]]) -> None:
+        self._connections = present_connections
         self._last: dict[Key, int] = {}
         self._joins: dict[int, tuple[str, int]] = {}
         broker.on_request(self._hear_request)
         broker.on_note(self._hear)
 
     def present(self) -> dict[str, frozenset[str]]:
-        """Return the ids of the members whose last request came over a connection that is open, by group."""
-        still_open = self._open()
+        """Return the ids of the members whose last request came over such a connection, by group."""
+        there = self._connections()
         found: dict[str, set[str]] = {}
         for (group_id, member_id), connection in self._last.items():
-            if connection in still_open:
+            if connection in there:
                 found.setdefault(group_id, set()).add(member_id)
         return {group_id: frozenset(members) for group_id, members in found.items()}
 

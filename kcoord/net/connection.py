@@ -99,7 +99,7 @@ class Connection:
 
     __slots__ = (
         "_broker", "_endpoint", "_java_host", "_known", "_last_words", "_listener", "_load", "_node", "_scope",
-        "_software", "_stream", "_used", "host", "last_active", "number", "port", "requests", "why",
+        "_software", "_stream", "_used", "host", "last_active", "number", "port", "requests", "was_broken_off", "why",
     )  # fmt: skip
 
     def __init__(
@@ -130,6 +130,8 @@ class Connection:
         self.port = port
         self.last_active = trio.current_time()
         self.requests = 0
+        self.was_broken_off = False
+        """Whether it was ended while its client could still send something, and not for what the client sent."""
         self.why = "the server stopped"
 
     @property
@@ -146,7 +148,11 @@ class Connection:
         """Serve until either side has had enough. Nothing that a client does raises here."""
         try:
             with self._scope:
-                await self._serve()
+                try:
+                    await self._serve()
+                except trio.Cancelled:
+                    self.was_broken_off = self.is_open
+                    raise
         except Unsendable as error:
             self.why = "its answer cannot be sent"
             self._broker.tell(AnswerUnsendable(host=self.host, port=self.port, why=str(error)))

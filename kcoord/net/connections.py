@@ -1,5 +1,7 @@
 """All connections together: how many there may be, and which have been silent for too long."""
 
+from itertools import takewhile
+
 import trio
 
 from kcoord.broker import Broker
@@ -9,6 +11,9 @@ from kcoord.notices import ConnectionRefused
 
 CHECKS_A_LIFETIME = 20
 """How often, in the time that a connection may be idle, the idle ones are looked for at most."""
+COMES_AGAIN_WITHIN = 10.0
+"""Seconds, of real time, in which a client whose connection was broken off comes again if it still runs: it has waited
+for `reconnect.backoff.max.ms`, looked for its coordinator, and sent its next heartbeat by then."""
 
 
 class Connections:
@@ -25,15 +30,27 @@ class Connections:
         self._node = broker.nodes.first if node is None else node
         self._load = Load() if load is None else load
         self._open: set[Connection] = set()
+        self._broken_off: dict[int, float] = {}
+        """By number, the moments, on trio's clock, of those that were broken off lately."""
         self._one_ended = trio.Event()
 
     def __len__(self) -> int:
         return len(self._open)
 
     @property
-    def numbers(self) -> frozenset[int]:
-        """The numbers of those that are open at both ends."""
-        return frozenset(each.number for each in self._open if each.is_open)
+    def present(self) -> frozenset[int]:
+        """The numbers of those whose clients are there.
+
+        They are open at both ends, or have been broken off so lately that their clients may not have come again yet.
+        """
+        self._forget_broken_off()
+        return frozenset(each.number for each in self._open if each.is_open).union(self._broken_off)
+
+    def _forget_broken_off(self) -> None:
+        """Forget those whose clients would have come again by now."""
+        since = trio.current_time() - COMES_AGAIN_WITHIN
+        for number in list(takewhile(lambda each: self._broken_off[each] < since, self._broken_off)):
+            del self._broken_off[number]
 
     async def close_all(self, why: str) -> None:
         """End all that are open, whatever they are waiting for, and wait until they have ended."""
@@ -58,6 +75,9 @@ class Connections:
             await connection.run()
         finally:
             self._open.discard(connection)
+            if connection.was_broken_off:
+                self._forget_broken_off()
+                self._broken_off[connection.number] = trio.current_time()
             self._one_ended.set()
 
     async def close_idle(self) -> None:

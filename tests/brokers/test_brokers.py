@@ -9,6 +9,7 @@ import trio
 from trio.testing import wait_all_tasks_blocked
 
 from kcoord.control import Impossible, NotFound, Unavailable
+from kcoord.net.connections import COMES_AGAIN_WITHIN
 from kcoord.nodes import NOBODY
 from tests.records import NOW, good
 from tests.server.client import find, heartbeat, join, sync
@@ -514,6 +515,53 @@ async def test_each_broker_has_a_port_and_comes_back_at_it(nursery):
     assert server.running.addresses == addresses
     again = await server.dial(1)
     assert len((await again.call(MetadataRequest(topics=[]), 9)).brokers) == 3
+
+
+async def test_who_lost_the_coordinator_with_its_broker_has_time_to_look_for_it(autojump_clock, cluster):
+    _, beat = await member(cluster, "g")
+    await cluster.brokers.stop(cluster.coordinator_of("g"))
+    await cluster.control.clock.advance(45)
+    (there,) = cluster.control.groups.get("g").members
+    assert there.member_id == beat.member_id
+    assert (await cluster.connect(cluster.coordinator_of("g")).call(beat, 3)).error_code == 0
+    await cluster.control.clock.advance(45)
+    assert cluster.control.groups.get("g").state == "Stable"
+
+
+async def test_who_does_not_come_again_after_its_broker_stopped_is_put_out(autojump_clock, cluster):
+    await member(cluster, "g")
+    await cluster.brokers.stop(cluster.coordinator_of("g"))
+    await trio.sleep(COMES_AGAIN_WITHIN + 0.1)
+    await cluster.control.clock.advance(45)
+    assert cluster.control.groups.get("g").state == "Empty"
+
+
+async def test_who_was_gone_before_its_broker_stopped_is_put_out(autojump_clock, cluster):
+    client, _ = await member(cluster, "g")
+    await client.aclose()
+    await wait_all_tasks_blocked()
+    await cluster.brokers.stop(cluster.coordinator_of("g"))
+    await cluster.control.clock.advance(45)
+    assert cluster.control.groups.get("g").state == "Empty"
+
+
+async def test_a_client_that_is_gone_while_its_request_waits_was_not_broken_off(nursery):
+    server = await start(nursery, replace(on_loopback(), brokers=2))
+    site = server.running.sites[1]
+    groups = [each for each in GROUPS if server.broker.coordinator_of(each).id == site.node.id]
+    gone, there = await server.dial(1), await server.dial(1)
+    # The first member of a group waits for others that may come.
+    await gone.send(join(groups[0]), 3)
+    await there.send(join(groups[1]), 3)
+    while sum(len(each.tables.groups) for each in server.broker.shards) < 2:
+        await trio.lowlevel.checkpoint()
+    both = site.connections.present
+    await gone.aclose()
+    while len(left := site.connections.present) == len(both):
+        await trio.lowlevel.checkpoint()
+    await server.running.stop_broker(site, "a test")
+    assert (len(both), len(left)) == (2, 1)
+    assert site.connections.present == left
 
 
 async def test_a_broker_may_stop_while_somebody_is_at_its_door(nursery):
