@@ -89,10 +89,10 @@ class Member:
         self.leaving = True
         self._process.kill()
 
-    def gone(self, within: float) -> None:
-        """Wait until it has ended, if it was told to, and so have its connections. Raises subprocess.TimeoutExpired."""
-        if self.leaving:
-            self._process.wait(within)
+    @property
+    def is_gone(self) -> bool:
+        """Whether it has ended, and so have its connections."""
+        return self._process.poll() is not None
 
     def close(self) -> None:
         """See to it that nothing is left of the process."""

@@ -2,7 +2,7 @@
 
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from types import TracebackType
 from typing import Final, Protocol, Self
@@ -10,8 +10,9 @@ from typing import Final, Protocol, Self
 from kcoord.control import Control, NotFound
 from kcoord.demo.members import Member
 from kcoord.demo.scene import Deed, Scene
-from kcoord.demo.stories import GROUP, PARTITIONS, TOPIC, Act, Kind, MoveClock, Pause, Settled, Step, Story
+from kcoord.demo.stories import GROUP, PARTITIONS, TOPIC, Act, Back, Kind, MoveClock, Pause, Settled, Step, Story
 from kcoord.testing import CannotListen, Kcoord, ServerGone, Timeline
+from kcoord.timeline.events import Answered
 
 FRAME: Final = 0.1
 """Seconds between two looks at the group."""
@@ -112,16 +113,21 @@ class Stage:
     def _play(self, step: Step, kcoord: Kcoord) -> None:
         if isinstance(step, Pause):
             end = time.monotonic() + step.seconds / self._speed
-            self._watch(kcoord, lambda _: time.monotonic() >= end, "pause")
+            self._watch(kcoord, lambda _: time.monotonic() >= end, "the pause did not end")
         elif isinstance(step, Settled):
-            self._watch(kcoord, lambda scene: settled(scene, step.members), f"settle with {step.members} members")
+            shared = f"the group did not settle with {', '.join(step.members)}"
+            self._watch(kcoord, lambda scene: settled(scene, step.members), shared)
+        elif isinstance(step, Back):
+            self._watch(kcoord, lambda scene: is_back(scene, step.who), f"consumer {step.who} did not come back")
         elif isinstance(step, MoveClock):
-            for member in self._members.values():
-                # Whose connection is open counts as heard of while the clock is moved.
-                member.gone(PATIENCE)
+            # Whose connection is open counts as heard of while the clock is moved.
+            self._watch_the_end(kcoord, *self._members)
             self._note(kcoord, Kind.CLOCK, "", step.seconds)
             kcoord.clock.advance(step.seconds)
         else:
+            if step.kind is Kind.START:
+                # Who was told to end is still there while its last poll lasts, and would be fenced by itself.
+                self._watch_the_end(kcoord, step.who)
             self._note(kcoord, step.kind, step.who, 0)
             self._act(step, kcoord.bootstrap)
 
@@ -137,7 +143,14 @@ class Stage:
     def _note(self, kcoord: Kcoord, kind: Kind, who: str, seconds: float) -> None:
         self._deeds.append((kcoord.clock.now().mono, kind, who, seconds))
 
-    def _watch(self, kcoord: Kcoord, until: Callable[[Scene], bool], what: str) -> None:
+    def _watch_the_end(self, kcoord: Kcoord, *names: str) -> None:
+        """Show how it stands until those of these members have ended that were told to."""
+        leaving = [self._members[name] for name in names if name in self._members and self._members[name].leaving]
+        if leaving:
+            told = f"consumer {', '.join(each.name for each in leaving)} did not end"
+            self._watch(kcoord, lambda _: all(each.is_gone for each in leaving), told)
+
+    def _watch(self, kcoord: Kcoord, until: Callable[[Scene], bool], otherwise: str) -> None:
         """Show how it stands until something is so. Raises StoryStopped if it takes too long, or a consumer ended."""
         timeline: Timeline | None = None
 
@@ -153,7 +166,7 @@ class Stage:
         try:
             self._until(is_so)
         except TimeoutError:
-            raise StoryStopped(f"the group did not {what} within {PATIENCE:g} s", timeline) from None
+            raise StoryStopped(f"{otherwise} within {PATIENCE:g} s", timeline) from None
 
     def _until(self, is_so: Callable[[], bool]) -> None:
         deadline = time.monotonic() + PATIENCE
@@ -187,9 +200,28 @@ def _now_and_timeline(control: Control) -> tuple[float, Timeline | None]:
     return control.clock.now().mono, timeline
 
 
-def settled(scene: Scene, members: int) -> bool:
-    """Whether so many members share all partitions, each of them knows, and nothing is on its way."""
+def settled(scene: Scene, members: Sequence[str]) -> bool:
+    """Whether these members, and nobody else, share all partitions, and nothing is on its way.
+
+    Who they are counts: where one is to go and another one to come, there are as many before.
+    """
     last = scene.generations[-1] if scene.generations else None
-    if last is None or last.stable is None or last.assignment is None or len(last.members) != members:
+    if last is None or last.stable is None or last.assignment is None:
+        return False
+    if sorted(map(scene.names.label, last.members)) != sorted(members):
         return False
     return sum(map(len, last.assignment.values())) == PARTITIONS
+
+
+def is_back(scene: Scene, who: str) -> bool:
+    """Whether a member has been given its partitions since it was started last."""
+    started = max(deed.at for deed in scene.deeds if deed.kind is Kind.START and deed.who == who)
+    return any(
+        isinstance(event, Answered)
+        and event.asked.api == "SyncGroup"
+        and event.assigned is not None
+        and not event.errors
+        and event.asked.at >= started
+        and scene.names.label(event.asked.member) == who
+        for event in scene.events
+    )

@@ -54,12 +54,19 @@ class Pause:
 
 @dataclass(frozen=True, slots=True)
 class Settled:
-    """The story goes on when so many members share all partitions."""
+    """The story goes on when these members, and nobody else, share all partitions."""
 
-    members: int
+    members: tuple[str, ...]
 
 
-Step = Act | MoveClock | Pause | Settled
+@dataclass(frozen=True, slots=True)
+class Back:
+    """The story goes on when a static member that was started again has its partitions: there is no rebalance."""
+
+    who: str
+
+
+Step = Act | MoveClock | Pause | Settled | Back
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -101,23 +108,23 @@ USUAL: Final[Mapping[str, object]] = {
 
 _ONE_BY_ONE: Final[tuple[Step, ...]] = (
     Act(Kind.START, "a"),
-    Settled(1),
+    Settled(("a",)),
     Pause(2),
     Act(Kind.START, "b"),
-    Settled(2),
+    Settled(("a", "b")),
     Pause(2),
     Act(Kind.START, "c"),
-    Settled(3),
+    Settled(("a", "b", "c")),
     Pause(2),
     Act(Kind.STOP, "b"),
-    Settled(2),
+    Settled(("a", "c")),
     Pause(2),
 )
 _TOGETHER: Final[tuple[Step, ...]] = (
     Act(Kind.START, "a"),
     Act(Kind.START, "b"),
     Act(Kind.START, "c"),
-    Settled(3),
+    Settled(("a", "b", "c")),
     Pause(2),
 )
 
@@ -144,14 +151,15 @@ _ALL: Final = (
             Act(Kind.STOP, "b"),
             Pause(2),
             Act(Kind.START, "b"),
-            Pause(2),
+            Back("b"),
+            Pause(1.5),
             Act(Kind.STOP, "b"),
             Pause(1.5),
             MoveClock(SESSION_S),
-            Settled(2),
+            Settled(("a", "c")),
             Pause(1.5),
             Act(Kind.START, "b"),
-            Settled(3),
+            Settled(("a", "b", "c")),
             Pause(1.5),
         ),
         static=True,
@@ -166,7 +174,7 @@ _ALL: Final = (
             Act(Kind.KILL, "c"),
             Pause(2),
             MoveClock(SESSION_S),
-            Settled(2),
+            Settled(("a", "b")),
             Pause(2),
         ),
         settings={_INITIAL_DELAY: 500},
@@ -178,16 +186,15 @@ _ALL: Final = (
         steps=(
             Act(Kind.START, "a"),
             Act(Kind.START, "b"),
-            Settled(2),
+            Settled(("a", "b")),
             Pause(1.5),
             Act(Kind.STALL, "b"),
             Pause(1.5),
             Act(Kind.START, "c"),
-            Pause(1),
-            Settled(2),
+            Settled(("a", "c")),
             Pause(1.5),
             Act(Kind.GO_ON, "b"),
-            Settled(3),
+            Settled(("a", "b", "c")),
             Pause(1.5),
         ),
         settings={_INITIAL_DELAY: 500},

@@ -2,6 +2,9 @@
 
 import errno
 import io
+from collections import deque
+from types import SimpleNamespace
+from unittest.mock import Mock
 
 import pytest
 from rich.console import Console
@@ -12,8 +15,8 @@ from kcoord.demo import commands
 from kcoord.demo.members import Member
 from kcoord.demo.picture import ASCII, UNICODE
 from kcoord.demo.show import Lines, marks_for, wrapped
-from kcoord.demo.stage import Interrupted, Stage, StoryStopped, settled
-from kcoord.demo.stories import BUSY_S, STORIES, Act, MoveClock, Pause
+from kcoord.demo.stage import Interrupted, Stage, StoryStopped, is_back, settled
+from kcoord.demo.stories import BUSY_S, STORIES, Act, Kind, MoveClock, Pause, Settled
 from kcoord.testing import CannotListen, ServerGone
 
 
@@ -142,11 +145,60 @@ def test_where_no_server_can_be_started_the_story_stops_and_no_process_is_left(m
 
 def test_a_group_is_settled_when_all_partitions_are_shared(eager, cooperative, monkeypatch):
     monkeypatch.setattr("kcoord.demo.stage.PARTITIONS", 3)
-    assert settled(eager.scene(3.5), 2)
-    assert not settled(eager.scene(3.5), 3)
-    assert settled(cooperative.scene(3.5), 2)
+    assert settled(eager.scene(3.5), "ab")
+    assert not settled(eager.scene(3.5), "abc")
+    assert not settled(eager.scene(3.5), "ac")  # as many, but of the one that is to go
+    assert settled(cooperative.scene(3.5), "ab")
     cooperative.events = [each for each in cooperative.events if each.at < 2.0]
-    assert not settled(cooperative.scene(1.9), 2)  # what is revoked is still nobody's
+    assert not settled(cooperative.scene(1.9), "ab")  # what is revoked is still nobody's
+
+
+def test_a_static_member_is_back_when_its_new_process_has_its_partitions(telling):
+    telling.do(0.0, Kind.START, "a").join(0.0, "a", instance="a").rebalance(0.0, 0, "new member a-1 joined")
+    telling.generation(0.25, 1, a=(0, 1))
+    assert is_back(telling.scene(0.5, "a"), "a")
+    telling.do(1.0, Kind.STOP, "a").do(2.0, Kind.START, "a")
+    telling.incarnation["a"] = 2
+    assert not is_back(telling.scene(2.0, "a"), "a")
+    telling.join(2.25, "a", instance="a", new=False)
+    sync = telling.asked(2.5, "a", "SyncGroup", member="a-2", instance="a", generation=1)
+    assert not is_back(telling.scene(2.5, "a"), "a")
+    telling.events.append(telling.given(sync, 0, 1))
+    assert is_back(telling.scene(2.5, "a"), "a")
+
+
+def test_who_starts_again_does_so_when_its_former_process_has_ended(monkeypatch, eager):
+    """A poll of it may last longer than a pause of the story."""
+    looks = []
+    left = SimpleNamespace(name="b", leaving=True, failure=None, is_gone=False)
+    again = SimpleNamespace(leaving=False, failure=None, join=lambda *_: looks.append("joins"))
+
+    def look(_):
+        looks.append("looks")
+        left.is_gone = len(looks) == 3
+        return eager.scene(3.5), eager.timeline(3.5)
+
+    monkeypatch.setattr("kcoord.demo.stage.FRAME", 0.0)
+    stage = Stage(STORIES["static"], Nobody(), lambda: False)
+    stage._members["b"] = left
+    stage._waiting["b"] = deque([again])
+    monkeypatch.setattr(stage, "_look", look)
+    stage._play(Act(Kind.START, "b"), Mock())
+    assert looks == ["looks", "looks", "looks", "joins"]
+
+
+def test_what_a_story_waits_for_in_vain_stops_it(monkeypatch, eager):
+    monkeypatch.setattr("kcoord.demo.stage.PATIENCE", 0.0)
+    stage = Stage(STORIES["static"], Nobody(), lambda: False)
+    stage._members["b"] = SimpleNamespace(name="b", leaving=True, failure=None, is_gone=False)
+    monkeypatch.setattr(stage, "_look", lambda _: (eager.scene(3.5), eager.timeline(3.5)))
+    for step, says in (
+        (Settled(("a", "c")), "the group did not settle with a, c within 0 s"),
+        (MoveClock(1), "consumer b did not end within 0 s"),
+    ):
+        with pytest.raises(StoryStopped, match=f"^{says}$") as stopped:
+            stage._play(step, Mock())
+        assert "b" in stopped.value.timeline.text()
 
 
 def console(width=80, **how):
