@@ -185,8 +185,9 @@ class Log:
 
         That must come by it, or else must not before the time is over.
         """
-        call = await self.client.send(request, version)
+        # Before it is sent: while it is, others may have their turn, and the broker counts already.
         watch = Stopwatch(self.world)
+        call = await self.client.send(request, version)
         assert await call.parked()
         await act()
         if not woken:

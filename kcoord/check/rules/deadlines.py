@@ -263,9 +263,9 @@ async def d27b(world: World) -> None:
 async def d33(world: World, version: int) -> None:
     member = await world.stable1(world.group(), rebalance=600_000)
     newcomer = await world.member(member.group)
+    watch = Stopwatch(world)
     await newcomer.start_join(version=version)
     assert newcomer.call is not None
-    watch = Stopwatch(world)
     async with beating(world, member, every=4):
         await newcomer.call.answer(within=310)
         assert watch.shows(300)
