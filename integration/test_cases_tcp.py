@@ -83,7 +83,8 @@ async def test_k5_tools_that_list_and_describe_thousands_of_groups(start_server:
         names = [f"many-{number}" for number in range(groups)]
         for name in names:
             assert await tool.commit(name, {("t", 0): 1}) == {("t", 0): ErrorCode.NONE}
-        members = [await world.stable1(name) for name in names[:busy]]
+        # The first one has its first heartbeat when the last one has joined: that takes what the machine takes.
+        members = [await world.stable1(name, session=120_000) for name in names[:busy]]
         told, overtaken = 0, []
         done = trio.Event()
 
@@ -152,9 +153,9 @@ async def test_connections_that_say_nothing_leave_nothing(start_server: StartSer
 
 
 async def test_a_suspended_server_comes_back_to_its_members(start_server: StartServer, frozen):
-    """It stands still for one and a half sessions. Whatever became of the members, one round is enough."""
-    server = start_server(settings={"group.initial.rebalance.delay.ms": 200, "group.min.session.timeout.ms": 1000})
-    session = 2_000
+    """It stands still for longer than a session. Whatever became of the members, one round is enough."""
+    server = start_server(settings={"group.initial.rebalance.delay.ms": 200})
+    session = 6_000
     async with open_world(address(server)) as world:
         members = list(await world.stable(world.group(), None, None, None, session=session))
         group = members[0].group
@@ -167,7 +168,7 @@ async def test_a_suspended_server_comes_back_to_its_members(start_server: StartS
         async with trio.open_nursery() as nursery:
             for member in members:
                 nursery.start_soon(heartbeat, member)
-            await trio.sleep(1.5 * session / 1000)
+            await trio.sleep(1.2 * session / 1000)
             assert not answers, "it stands still"
             os.kill(pid(server), signal.SIGCONT)
         assert set(answers) <= {ErrorCode.NONE, ErrorCode.REBALANCE_IN_PROGRESS, ErrorCode.UNKNOWN_MEMBER_ID}
