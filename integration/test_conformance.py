@@ -8,7 +8,7 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 import pytest
@@ -82,15 +82,37 @@ def test_all_rules_were_run(found):
     assert not [note for report in found["reports"] for note in report["notes"] if "removed" in note]
 
 
+def about(found: dict[str, Any], *rules: str) -> str:
+    """What is known of rules, to be read where a test fails: the result is gone by then."""
+    lines = [f"unsteady: {found['unsteady']}"]
+    for report in found["reports"]:
+        for rule in report["rules"]:
+            lines += [f"{report['broker']} {text}" for text in of_a_rule(rule)] if rule["id"] in rules else []
+    for case in found["differences"]:
+        if case["id"] in rules:
+            lines += [f"{case['id']} [{case['case']}] #{each['connection']} {each}" for each in case["differs"]]
+    return "\n".join(lines)
+
+
+def of_a_rule(rule: dict[str, Any]) -> Iterator[str]:
+    """What came of a rule at one broker, and of each of its cases in which anything went wrong."""
+    yield f"{rule['id']}: {rule['verdict']} {rule['why']}"
+    for case in rule["cases"]:
+        for when, run in (("at first", case["before"]), ("in the end", case)):
+            if run is not None and (why := run["why"] or run["failure"]):
+                yield f"  [{case['case']}] {when} {run['verdict']}, with {run['beside']} beside it: {why}"
+
+
 @pytest.mark.parametrize("number", [0, 1], ids=["kafka", "kcoord"])
 def test_no_rule_is_broken(found, number):
-    assert [each["id"] for each in found["reports"][number]["rules"] if each["verdict"] == "broken"] == []
+    broken = [each["id"] for each in found["reports"][number]["rules"] if each["verdict"] == "broken"]
+    assert broken == [], about(found, *broken)
 
 
 def test_kcoord_keeps_every_rule_that_kafka_keeps(found):
     kafka, kcoord = ({each["id"] for each in of["rules"] if each["verdict"] == "kept"} for of in found["reports"])
     assert len(kafka) > 700
-    assert sorted(kafka - kcoord) == []
+    assert sorted(kafka - kcoord) == [], about(found, *(kafka - kcoord))
 
 
 def place(differs: dict[str, Any]) -> str:
@@ -103,7 +125,9 @@ def test_what_is_said_differs_only_where_the_reason_is_known(found):
     places: dict[str, set[str]] = {}
     for case in found["differences"]:
         places.setdefault(case["id"], set()).update(place(each) for each in case["differs"])
-    assert places == {rule: fields for rule, (_, fields) in BY_RULE.items()}
+    known = {rule: fields for rule, (_, fields) in BY_RULE.items()}
+    odd = [rule for rule in {**known, **places} if known.get(rule) != places.get(rule)]
+    assert odd == [], about(found, *odd)
 
 
 def offers(found: dict[str, Any], what: str, *values: str) -> set[str]:

@@ -82,6 +82,7 @@ def test_a_broker_differs_from_one_with_another_limit_and_not_from_one_like_it(t
         assert not alike.confirmed, report(alike)
         other = campaign(AT_ONCE, 10, right, asked, quick=True)
         sorts = {sort: played for sort, (played, *_) in other.alike().items() if "GROUP_MAX_SIZE_REACHED" in sort}
+        assert sorts, "\n".join([*other.tally.lines(), *(f"not sure: {each}" for each in other.vanished())])
         assert all(sort.startswith("JoinGroup; ") for sort in sorts)
         played = next(iter(sorts.values()))
         # How small a sequence is after some seconds is up to the machine; without an end it is as small as it can be.
@@ -108,9 +109,10 @@ def test_a_broker_is_found_out_that_checks_in_another_order(tmp_path):
         made.sequences = [one for one in made.sequences if one.timing is Timing.NONE]
         trio.run(made.run)
     differences = [one.difference for one in made.first.values() if one.difference is not None]
+    told = "\n".join([*made.tally.lines(), *(each.sort for each in differences)])
     for name, first, here in SWAPS:
         asked_so = [one for one in differences if one.what.split()[0] == name]
-        assert any(first.name in one.first and here.name in one.second for one in asked_so), (name, first, here)
+        assert any(first.name in one.first and here.name in one.second for one in asked_so), (name, first, here, told)
 
 
 def test_what_is_drawn_depends_on_the_seed_alone():

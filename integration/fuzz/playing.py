@@ -527,7 +527,7 @@ async def play(
             except Cut as cut:
                 played.cut = str(cut)
             nursery.cancel_scope.cancel()
-            played.stalled = played.slowest > schedule.margin
+            played.stalled = bool(timeouts) and played.slowest > schedule.margin
     finally:
         tally.sequences[played.cut or ("parted" if played.difference else "alike")] += 1
     return played
