@@ -36,10 +36,13 @@ def served() -> Iterator[tuple[str, str]]:
         [*command, "--log-level=warning"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment()
     ) as process:
         assert process.stdout is not None
-        said = [process.stdout.readline() for _ in range(2)]
-        listening, controlled = said
+        listening, controlled = [process.stdout.readline() for _ in range(2)]
+        url = re.fullmatch(r"kcoord is controlled at (http://\S+)\n", controlled)
+        if url is None:
+            process.terminate()
+            pytest.fail(f"it said {listening + controlled!r} and: {process.communicate(timeout=PATIENCE)[1]}")
         try:
-            yield listening.split()[-1], re.fullmatch(r"kcoord is controlled at (http://\S+)\n", controlled)[1]
+            yield listening.split()[-1], url[1]
         finally:
             process.terminate()
             _, errors = process.communicate(timeout=PATIENCE)

@@ -294,8 +294,8 @@ def test_a_signal_ends_it_and_nothing_is_left(number, moment):
     children = children_of(process)
     process.send_signal(number)
     _, errors = process.communicate(timeout=LIMIT)
-    assert process.returncode == 128 + number
-    assert errors == "kcoord: stopped; nothing is left of the server and its consumers\n"
+    told = "kcoord: stopped; nothing is left of the server and its consumers\n"
+    assert (process.returncode, errors) == (128 + number, told)
     assert all(map(is_gone, children))
 
 
