@@ -290,8 +290,9 @@ def test_a_signal_ends_it_and_nothing_is_left(number, moment):
     )
     said_before(process, moment)
     wanted = 2 if moment == "c is killed" else 3
-    eventually(lambda: len(children_of(process)) >= wanted, lambda: "consumers to be started")
-    children = children_of(process)
+    children = eventually(
+        lambda: found if len(found := children_of(process)) >= wanted else None, "consumers to be started"
+    )
     process.send_signal(number)
     _, errors = process.communicate(timeout=LIMIT)
     told = "kcoord: stopped; nothing is left of the server and its consumers\n"
