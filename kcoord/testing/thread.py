@@ -55,7 +55,7 @@ class Call(Generic[T]):
         """Do it, in the server's loop; what has to be awaited goes on in a task."""
         try:
             result = self._work(control)
-        except Exception as error:  # noqa: BLE001 - the caller gets it
+        except BaseException as error:  # noqa: BLE001 - the caller gets it, also what is no Exception: `pytest.fail`
             self.future.set_exception(error)
         else:
             if isinstance(result, Coroutine):
@@ -64,15 +64,23 @@ class Call(Generic[T]):
                 self.future.set_result(result)
 
     async def _go_on(self, coroutine: Coroutine[Any, Any, T]) -> None:
-        with self._scope:
-            try:
-                result = await coroutine
-            except Exception as error:  # noqa: BLE001 - the caller gets it
-                self.future.set_exception(error)
-            else:
-                self.future.set_result(result)
+        try:
+            # What fails while it is cancelled comes out of the scope, too.
+            with self._scope:
+                self.future.set_result(await coroutine)
+        except BaseException as error:
+            if _is_cancellation(error):
+                raise  # the server ends, and tells that to whoever still waits for something
+            self.future.set_exception(error)
         if not self.future.done():
             self.future.cancel()
+
+
+def _is_cancellation(error: BaseException) -> bool:
+    """Whether trio cancels, and nothing else has gone wrong."""
+    if isinstance(error, BaseExceptionGroup):
+        return all(map(_is_cancellation, error.exceptions))
+    return isinstance(error, trio.Cancelled)
 
 
 class ServerThread:
@@ -118,21 +126,25 @@ class ServerThread:
             self._ended.set_result(None)
             self._thread = threading.current_thread()
         else:
-            with self._lock:
-                self._wanted = False
-            self.soon(self._stopping.set)
+            self.abandon()
         return self._ended
 
     def abandon(self) -> None:
-        """Let it stop, as nobody waits for its start any more."""
-        self.stop()
+        """Let it stop, and wait for nothing, as nobody waits for its start any more."""
+        with self._lock:
+            self._wanted = False
+        self.soon(self._stopping.set)
 
     def forgotten(self) -> None:
-        """Let it stop, as nobody can ask it for anything any more, and warn of it: a ResourceWarning."""
+        """Let it stop, as nobody can ask it for anything any more, and warn of it: a ResourceWarning.
+
+        It comes in whatever thread collects garbage, which may well be the server's own.
+        """
         if self._thread is None or self._is_elsewhere or not self._wanted or self._ended.done():
             return
-        warnings.warn("a server of kcoord.testing was never closed: use it in a with statement", ResourceWarning, 3)
         self.abandon()
+        # Where warnings are errors, nothing comes after it.
+        warnings.warn("a server of kcoord.testing was never closed: use it in a with statement", ResourceWarning, 3)
 
     def join(self) -> None:
         """Wait for the end of the thread, which takes no time once `stop` has its outcome."""

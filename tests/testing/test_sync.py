@@ -380,6 +380,59 @@ def test_a_crash_is_told_as_it_was_also_to_calls_that_come_too_late_to_be_begun(
     assert isinstance(told[0].__cause__, ExceptionGroup)
 
 
+def of_pytest():
+    pytest.fail("a test says so")
+
+
+def of_python():
+    sys.exit(3)
+
+
+@pytest.mark.parametrize("end", [of_pytest, of_python])
+def test_what_ends_a_test_within_a_call_is_the_callers_and_costs_the_server_nothing(k, end):
+    async def later(_control):
+        await trio.lowlevel.checkpoint()
+        end()
+
+    for call in (lambda: k.run(lambda _: end()), lambda: k.run_async(later)):
+        with pytest.raises((pytest.fail.Exception, SystemExit)):
+            call()
+    assert k.groups() == ()
+
+
+def test_a_call_that_fails_while_it_is_cancelled_costs_the_server_nothing(k):
+    async def fail_in_the_end():
+        try:
+            await trio.sleep_forever()
+        finally:
+            raise LookupError("in the end")
+
+    async def work(_control):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(fail_in_the_end)
+            nursery.start_soon(trio.sleep_forever)
+
+    call = k._server.call(work)
+    call.cancel()
+    with pytest.raises(ExceptionGroup) as caught:
+        call.future.result(30)
+    assert caught.group_contains(LookupError, match="in the end")
+    assert k.groups() == ()
+
+
+def test_whoever_waits_with_several_tasks_when_the_server_stops_is_told_that():
+    async def work(_control):
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(trio.sleep_forever)
+            nursery.start_soon(trio.sleep_forever)
+
+    with Kcoord() as k:
+        call = k._server.call(work)
+        k.topics()
+    with pytest.raises(ServerGone, match="has stopped"):
+        call.future.result(30)
+
+
 def test_nothing_is_left_behind():
     before = len(others())
     with Kcoord() as k:
@@ -443,6 +496,49 @@ def test_one_that_is_forgotten_is_stopped_and_warned_of():
         gc.collect()
     thread.join(30)
     assert not thread.is_alive()
+
+
+def test_one_that_is_forgotten_is_stopped_also_if_the_thread_that_notices_is_its_own():
+    forgotten = Kcoord()
+    forgotten.start()
+    thread, may_look, told = forgotten._server._thread, threading.Event(), []
+
+    async def collect():
+        while not may_look.is_set():  # noqa: ASYNC110 - another thread sets it
+            await trio.sleep(0.001)
+        with warnings.catch_warnings(record=True) as caught:
+            warnings.simplefilter("always")
+            gc.collect()
+        told.extend(str(each.message) for each in caught)
+
+    def begin(_control):
+        trio.lowlevel.spawn_system_task(collect)
+
+    gc.disable()
+    try:
+        forgotten.run(begin)
+        del forgotten
+        may_look.set()
+        thread.join(30)
+    finally:
+        gc.enable()
+    assert not thread.is_alive()
+    assert any("never closed" in each for each in told)
+
+
+def test_one_that_is_forgotten_is_stopped_also_where_warnings_are_errors(monkeypatch):
+    raised = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda about: raised.append(about.exc_type))
+    forgotten = Kcoord()
+    forgotten.start()
+    thread = forgotten._server._thread
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", ResourceWarning)
+        del forgotten
+        gc.collect()
+    thread.join(30)
+    assert not thread.is_alive()
+    assert raised == [ResourceWarning]
 
 
 @pytest.mark.parametrize("start", [True, False])
