@@ -58,9 +58,14 @@ class Proxy:
             task_status.started(addresses)
 
     async def _serve(self, client: trio.SocketStream) -> None:
+        try:
+            ours, peer = client.socket.getsockname(), client.socket.getpeername()
+        except OSError:
+            # It is gone again.
+            await trio.aclose_forcefully(client)
+            return
         self._count += 1
         number = self._count
-        ours, peer = client.socket.getsockname(), client.socket.getpeername()
         self._tap.opened(_now(), number, str(Address(*peer[:2])))
         by = "proxy"
         try:

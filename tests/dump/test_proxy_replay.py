@@ -1,5 +1,7 @@
 """The parts that wait: frames pass a proxy, are recorded, and are played against a server; over real sockets."""
 
+import socket
+import struct
 from functools import partial
 
 import pytest
@@ -227,6 +229,23 @@ async def test_a_broker_that_is_not_there_is_told(nursery):
         await recorder.wait_for(Closed)
         assert recorder.events[-1] == Closed(0, 1, "proxy")
         assert "cannot be reached: " in recorder.notes[0][1]
+        await client.aclose()
+
+
+async def test_who_is_gone_before_anybody_looks_costs_the_proxy_nothing(nursery):
+    with trio.socket.socket() as nobody:
+        await nobody.bind(("127.0.0.1", 0))
+        recorder = Recorder()
+        address = await proxied(nursery, Address(*nobody.getsockname()), recorder)
+        for _ in range(3):
+            gone = socket.create_connection((address.host, address.port))
+            # Closed like this, a connection ends with a reset.
+            gone.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            gone.close()
+        client = await dial(address)
+        assert await client.is_closed()
+        await recorder.wait_for(Closed)
+        assert [type(each) for each in recorder.events] == [Opened, Closed]
         await client.aclose()
 
 
