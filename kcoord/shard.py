@@ -248,6 +248,8 @@ class Shard:
             self._drop_memory(bug, type(operation).__name__)
             return slot
         self._settle(turn)
+        if slot.response is None:
+            self._waiting.add(slot)
         return slot
 
     async def operate(self, operation: Operation) -> Answer:
@@ -328,10 +330,13 @@ class Shard:
         self._nap.cancel()
 
     async def load_at_once(self) -> None:
-        """Let loading take no longer than it has to, and return when it is over; at once if nobody loads."""
-        self._loads_until = -inf
-        self._nap.cancel()
+        """Let loading take no longer than it has to, and return when it is over; at once if nobody loads.
+
+        That holds against who wishes meanwhile that it takes longer (`reload`).
+        """
         while self.status is Status.LOADING:
+            self._loads_until = -inf
+            self._nap.cancel()
             await trio.lowlevel.checkpoint()
 
     async def run(self, *, task_status: trio.TaskStatus[None] = trio.TASK_STATUS_IGNORED) -> None:

@@ -153,12 +153,14 @@ async def test_a_bug_in_the_coordinator_costs_its_memory_and_nothing_else(autoju
     with bench.store.hold():
         written = bench.shard.begin(V5, commit("h", 4))
         await wait_all_tasks_blocked()
+        wished = bench.shard.begin_operation(SetOffsets("h", (NewOffset("t", 0, 5),)))
         with monkeypatch.context() as patched:
             patched.setattr(Coordinator, "handle", broken)
             answer = await bench.shard.submit(V5, heartbeat("g", 1, member))
         assert answer.error_code == -1
         assert (await parked.wait()).error_code == 16
         assert commit_error(await written.wait()) == 16
+        assert (await wished.wait()).problem is Problem.UNAVAILABLE
     await wait_all_tasks_blocked()
     (found,) = bench.kinds(BugFound)
     assert found.request == "HeartbeatRequest"

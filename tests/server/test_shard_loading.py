@@ -1,6 +1,7 @@
 """The shard while it loads its records, when it cannot, and when it is stopped."""
 
 from functools import partial
+from math import inf
 
 import pytest
 import trio
@@ -230,3 +231,22 @@ async def test_records_that_contradict_themselves_are_not_served(autojump_clock,
     await nursery.start(bench.shard.run)
     assert "is taken" in bench.kinds(LoadFailed)[0].why
     assert (await bench.shard.submit(V5, heartbeat("g", 1, "a"))).error_code == 16
+
+
+async def test_to_load_at_once_holds_against_who_wishes_otherwise_meanwhile(autojump_clock, nursery):
+    bench = await bench_with(nursery)
+    bench.shard.reload(60)
+    await wait_all_tasks_blocked()
+    over = trio.Event()
+
+    async def load():
+        await bench.shard.load_at_once()
+        over.set()
+
+    nursery.start_soon(load)
+    await trio.lowlevel.checkpoint()
+    bench.shard.reload(inf, anew=True)
+    for _ in range(100):
+        await trio.lowlevel.checkpoint()
+    assert over.is_set()
+    assert bench.shard.tables is not None
