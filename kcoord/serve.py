@@ -61,16 +61,26 @@ class Running:
             await site.connections.close_all(why)
 
     async def stop_broker(self, site: Site, why: str) -> None:
-        """Let a broker stop serving: who waits is answered first, then its sockets close."""
-        site.node.running = False
-        await trio.sleep(LAST_WORDS)
-        await site.stop(why)
+        """Let a broker stop serving: who waits is answered first, then its sockets close.
 
-    async def start_broker(self, site: Site) -> None:
-        """Let a broker serve again, at its old addresses. Raises CannotListen."""
+        Who calls this has `site.changing`. Once begun, it comes to its end, also if who wanted it is cancelled: a
+        broker that does not run must not keep its addresses, which it will need.
+        """
+        site.node.running = False
+        with trio.CancelScope(shield=True):
+            await trio.sleep(LAST_WORDS)
+            await site.stop(why)
+
+    async def start_broker(self, site: Site, lead: Callable[[], object] = lambda: None) -> None:
+        """Let a broker serve again, at its old addresses; who calls this has `site.changing`. Raises CannotListen.
+
+        `lead` is called when nothing can go wrong any more, and before anybody else knows that the broker runs.
+        """
         await site.bind_again()
+        lead()
         site.node.running = True
-        await self._nursery.start(site.accept)
+        with trio.CancelScope(shield=True):
+            await self._nursery.start(site.accept)
 
     async def stop(self) -> None:
         """Send away who waits, with NOT_COORDINATOR, as a broker does that shuts down; then cancel `serve`.

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from math import inf
 
 from kcoord.broker import Broker
@@ -58,35 +59,30 @@ class BrokersControl:
         """
         site = self._site(node_id)
         elect = given.flag("elect", elect)
-        if not site.node.running:
-            raise Impossible(f"broker {node_id} does not run")
-        led = list(self._led_by(node_id))
-        site.node.running = False
-        for topic, index in led:
-            replicas = self._nodes.in_sync(self._nodes.replicas(topic, index)) if elect else []
-            self._hand_over(topic, index, replicas[0] if replicas else NOBODY, f"broker {node_id} stops")
-        self._broker.tell(BrokerStopped(node_id=node_id))
-        await self._running.stop_broker(site, "the broker was stopped")
-        return self._view(site)
+        async with site.changing:
+            if not site.node.running:
+                raise Impossible(f"broker {node_id} does not run")
+            led = list(self._led_by(node_id))
+            site.node.running = False
+            for topic, index in led:
+                replicas = self._nodes.in_sync(self._nodes.replicas(topic, index)) if elect else []
+                self._hand_over(topic, index, replicas[0] if replicas else NOBODY, f"broker {node_id} stops")
+            self._broker.tell(BrokerStopped(node_id=node_id))
+            await self._running.stop_broker(site, "the broker was stopped")
+            return self._view(site)
 
     async def start(self, node_id: int) -> BrokerView:
         """Start a broker again, at its addresses; it leads what nobody does, if it is one of the replicas.
 
-        Raises NotFound; Impossible if it runs, or somebody else has its address by now.
+        One that is about to stop is started when it has stopped. Raises NotFound; Impossible if it runs, or somebody
+        else has its address by now.
         """
         site = self._site(node_id)
-        if site.node.running:
-            raise Impossible(f"broker {node_id} runs already")
-        led_by_nobody = list(self._led_by(NOBODY))
-        try:
-            await self._running.start_broker(site)
-        except CannotListen as error:
-            raise Impossible(f"broker {node_id} cannot be started: {error}") from None
-        self._broker.tell(BrokerStarted(node_id=node_id))
-        for topic, index in led_by_nobody:
-            if node_id in self._nodes.replicas(topic, index):
-                self._hand_over(topic, index, node_id, f"broker {node_id} is back")
-        return self._view(site)
+        async with site.changing:
+            if site.node.running:
+                raise Impossible(f"broker {node_id} runs already")
+            await self._start(site)
+            return self._view(site)
 
     def move(self, group_id: str, to: int | None = None, *, loading: float = 0.0) -> BrokerView:
         """Let another broker coordinate a group, and all groups of its partition; return that broker.
@@ -130,9 +126,22 @@ class BrokersControl:
     async def reset(self) -> None:
         """Let every broker run, and lead what it led at first. Raises Impossible."""
         for site in self._running.sites:
-            if not site.node.running:
-                await self.start(site.node.id)
+            async with site.changing:
+                if not site.node.running:
+                    await self._start(site)
         self._nodes.elect_anew()
+
+    async def _start(self, site: Site) -> None:
+        try:
+            await self._running.start_broker(site, partial(self._lead_again, site.node.id))
+        except CannotListen as error:
+            raise Impossible(f"broker {site.node.id} cannot be started: {error}") from None
+
+    def _lead_again(self, node_id: int) -> None:
+        self._broker.tell(BrokerStarted(node_id=node_id))
+        for topic, index in tuple(self._led_by(NOBODY)):
+            if node_id in self._nodes.replicas(topic, index):
+                self._hand_over(topic, index, node_id, f"broker {node_id} is back")
 
     def _hand_over(self, topic: Topic, index: int, to: int, why: str, *, loading: float = 0.0) -> None:
         source = self._nodes.leader(topic, index)

@@ -170,8 +170,12 @@ class Connection:
             trace = "".join(traceback.format_exception(bug))
             self._broker.tell(HandlerFailed(host=self.host, port=self.port, traceback=trace))
         finally:
-            await trio.aclose_forcefully(self._stream)
-            self._broker.tell(ConnectionClosed(host=self.host, port=self.port, why=self.why, requests=self.requests))
+            try:
+                await trio.aclose_forcefully(self._stream)
+            finally:
+                # Also if it is cancelled together with others.
+                closed = ConnectionClosed(host=self.host, port=self.port, why=self.why, requests=self.requests)
+                self._broker.tell(closed)
 
     async def _serve(self) -> None:
         """Answer request after request. Raises WireError for what is no request, or not one that is served."""

@@ -52,12 +52,17 @@ class Connections:
         for number in list(takewhile(lambda each: self._broken_off[each] < since, self._broken_off)):
             del self._broken_off[number]
 
+    def end_all(self, why: str) -> frozenset[Connection]:
+        """Let all end that are open, whatever they are waiting for; return them."""
+        ending = frozenset(self._open)
+        for connection in ending:
+            connection.close(why)
+        return ending
+
     async def close_all(self, why: str) -> None:
-        """End all that are open, whatever they are waiting for, and wait until they have ended."""
-        while self._open:
-            for connection in tuple(self._open):
-                connection.close(why)
-            self._one_ended = trio.Event()
+        """End all that are open, and wait until they have ended; who comes meanwhile is not waited for."""
+        ending = self.end_all(why)
+        while not self._open.isdisjoint(ending):
             await self._one_ended.wait()
 
     async def serve(
@@ -78,7 +83,9 @@ class Connections:
             if connection.was_broken_off:
                 self._forget_broken_off()
                 self._broken_off[connection.number] = trio.current_time()
+            # Several may wait for it.
             self._one_ended.set()
+            self._one_ended = trio.Event()
 
     async def close_idle(self) -> None:
         """Look for idle connections until cancelled. One task does that for all: none has a timer of its own."""

@@ -137,7 +137,7 @@ async def bind(listeners: Sequence[Listener], advertised: Mapping[str, Address])
         for listener in listeners:
             # Not a comprehension: those bound before a failure must be closed.
             bound.append(await _bind(listener))  # noqa: PERF401
-    except CannotListen:
+    except (CannotListen, trio.Cancelled):
         for sock in bound:
             sock.close()
         raise

@@ -14,11 +14,12 @@ from kcoord.nodes import Node
 
 
 class Site:
-    """Where one broker is reached. `node` says whether it runs."""
+    """Where one broker is reached. `node` says whether it runs; who starts or stops it has `changing` meanwhile."""
 
     def __init__(self, broker: Broker, node: Node, load: Load) -> None:
         self.node = node
         self.connections = Connections(broker, node, load)
+        self.changing = trio.Lock()
         self._broker = broker
         self._listeners: list[BoundListener] = []
         self._accepting = trio.CancelScope()
@@ -51,6 +52,8 @@ class Site:
 
     async def stop(self, why: str) -> None:
         """Give the addresses back, and end all connections."""
+        # They are cancelled together with who lets them in: each is to know why before.
+        self.connections.end_all(why)
         self._accepting.cancel()
         self.close()
         await self._none_left.wait()
