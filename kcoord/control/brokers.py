@@ -125,10 +125,11 @@ class BrokersControl:
 
     async def reset(self) -> None:
         """Let every broker run, and lead what it led at first. Raises Impossible."""
-        for site in self._running.sites:
-            async with site.changing:
-                if not site.node.running:
-                    await self._start(site)
+        # Others may be stopped while one is started; and of what nobody leads nobody else can be made the leader.
+        while stopped := [site for site in self._running.sites if not site.node.running]:
+            async with stopped[0].changing:
+                if not stopped[0].node.running:
+                    await self._start(stopped[0])
         self._nodes.elect_anew()
 
     async def _start(self, site: Site) -> None:

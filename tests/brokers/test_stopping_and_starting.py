@@ -3,6 +3,7 @@
 import socket
 from contextlib import closing
 from dataclasses import replace
+from functools import partial
 
 import pytest
 import trio
@@ -130,6 +131,18 @@ async def test_of_several_that_start_it_one_does_and_leads(autojump_clock, nurse
     moved = [each for each in told if type(each) is CoordinatorMoved]
     assert sorted(each.partition for each in moved) == list(range(50))
     assert {each.source for each in moved} == {-1}
+
+
+async def test_after_a_reset_all_run_also_if_one_is_stopped_meanwhile(autojump_clock, nursery, cluster):
+    nursery.start_soon(cluster.brokers.stop, 3)
+    await wait_all_tasks_blocked()
+    async with trio.open_nursery() as several:
+        several.start_soon(cluster.brokers.reset)
+        await wait_all_tasks_blocked()
+        several.start_soon(partial(cluster.brokers.stop, 2, elect=False))
+    await wait_all_tasks_blocked()
+    assert all(each.running for each in cluster.brokers.list())
+    assert [each.partition for each in cluster.broker.shards if each.tables is None] == []
 
 
 async def test_several_may_wait_for_the_end_of_all_connections(autojump_clock, nursery, cluster):
