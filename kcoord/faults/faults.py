@@ -38,6 +38,8 @@ class Fault:
     """How many requests it was not for, by the first condition that failed."""
     held: dict[int, trio.Event] = field(default_factory=dict)
     """What it holds, by the number of its request among those that met it."""
+    removed: bool = False
+    """Whether nobody can release what it would hold from now on."""
 
     def __post_init__(self) -> None:
         self._random = random.Random(self.rule.seed)  # noqa: S311 - chance that can be had again
@@ -64,7 +66,9 @@ class Fault:
         return count
 
     async def hold(self, number: int) -> None:
-        """Wait until it is released."""
+        """Wait until it is released; not if it was taken away since the request met it."""
+        if self.removed:
+            return
         event = self.held[number] = trio.Event()
         try:
             await event.wait()
@@ -164,6 +168,7 @@ class Faults:
         """Take a rule out of force, and let go what it holds; return it, or None if there is none of that number."""
         fault = self._faults.pop(number, None)
         if fault is not None:
+            fault.removed = True
             fault.release()
         return fault
 

@@ -8,7 +8,7 @@ from trio.testing import wait_all_tasks_blocked
 
 from kcoord.control import Impossible, NotFound
 from kcoord.notices import RequestAnswered
-from tests.server.client import find, heartbeat, join
+from tests.server.client import GIVE_UP, find, heartbeat, join
 from wire.errors import ErrorCode
 from wire.messages import (
     DescribeGroupsRequest,
@@ -244,6 +244,16 @@ async def test_answers_out_of_order_across_connections(autojump_clock, bench):
     assert await beats(other, second, 1) == [0]
     bench.faults.remove(number)
     assert (await one.receive()).error_code == 0
+
+
+async def test_what_met_a_fault_that_is_taken_away_before_it_would_be_held_goes_on(autojump_clock, bench):
+    client, beat = await bench.member()
+    number = bench.add(api="Heartbeat", delay=5, hold="answer")
+    await client.send(beat, 3)
+    await wait_all_tasks_blocked()
+    assert (bench.faults.get(number).applied, bench.faults.get(number).held) == (1, 0)
+    bench.faults.remove(number)
+    assert (await client.receive(GIVE_UP)).error_code == 0
 
 
 async def test_a_connection_dropped_before_and_after_the_request_is_handled(autojump_clock, bench):
