@@ -99,6 +99,7 @@ class ServerThread:
         self._wanted = True
         self._crash: BaseException | None = None
         self._control_url = ""
+        self._controlling = trio.Lock()
         self._process = os.getpid()
 
     def start(self) -> Future[str]:
@@ -191,12 +192,13 @@ class ServerThread:
 
     async def control_url(self, control: Control) -> str:
         """Return where the server is controlled over HTTP; it is from now on. Raises ConfigError, CannotListen."""
-        if not self._control_url:
-            from kcoord.web.serving import ControlListener
+        async with self._controlling:
+            if not self._control_url:
+                from kcoord.web.serving import ControlListener
 
-            listener = ControlListener(Address("127.0.0.1", 0))
-            self._control_url = await self._nursery.start(listener.serve, self._running, control)
-        return self._control_url
+                listener = ControlListener(Address("127.0.0.1", 0))
+                self._control_url = await self._nursery.start(listener.serve, self._running, control)
+            return self._control_url
 
     def _main(self) -> None:
         try:

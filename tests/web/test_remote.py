@@ -170,3 +170,20 @@ def test_waiting_in_vain(kcoord):
     assert printed.count("kcoord timeline: g") == printed.count("Group g: Empty") - 1 == 1
     assert server.groups() == ()
     assert "KCOORD_CONTROL" not in os.environ
+
+
+def test_of_several_that_ask_for_the_control_each_is_told_the_same():
+    asked = []
+    with Kcoord() as k:
+
+        async def ask(control):
+            asked.append(await k._server.control_url(control))
+
+        async def ask_together(control):
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(ask, control)
+                nursery.start_soon(ask, control)
+
+        k.run_async(ask_together)
+    assert len(asked) == 2
+    assert len(set(asked)) == 1
