@@ -32,6 +32,24 @@ class CannotListen(Exception):
     """A listener cannot have its address; the text is one sentence that says which and why."""
 
 
+class Lack:
+    """What keeps clients out of a listener, told when it begins and now and then, however often it is met."""
+
+    def __init__(self, broker: Broker, listener: str) -> None:
+        self._broker = broker
+        self._listener = listener
+        self._told: dict[int, float] = {}
+
+    async def met(self, error: OSError) -> None:
+        """Tell of it, if it is time for that, and wait until the next attempt."""
+        now = trio.current_time()
+        code = error.errno or 0
+        if now - self._told.get(code, -TOLD_EVERY) >= TOLD_EVERY:
+            self._told[code] = now
+            self._broker.tell(AcceptFailed(listener=self._listener, why=str(error)))
+        await trio.sleep(ACCEPT_AGAIN)
+
+
 class BoundListener:
     """A listener that has its socket."""
 
@@ -68,19 +86,14 @@ class BoundListener:
     async def accept(self, broker: Broker, connections: Connections) -> None:
         """Serve whoever connects, until cancelled."""
         broker.tell(Listening(address=str(self.address), listener=self.name))
-        told: dict[int, float] = {}
+        lack = Lack(broker, self.name)
         async with trio.open_nursery() as nursery:
             # Somebody may have been at the door when it was cancelled: then this goes on once more before it ends.
             while self._socket.fileno() != CLOSED:
                 await trio.lowlevel.wait_readable(self._socket)
                 error = self._let_in(nursery, connections)
                 if error is not None:
-                    now = trio.current_time()
-                    code = error.errno or 0
-                    if now - told.get(code, -TOLD_EVERY) >= TOLD_EVERY:
-                        told[code] = now
-                        broker.tell(AcceptFailed(listener=self.name, why=str(error)))
-                    await trio.sleep(ACCEPT_AGAIN)
+                    await lack.met(error)
 
     def _let_in(self, nursery: trio.Nursery, connections: Connections) -> OSError | None:
         """Serve those who are at the door; return what keeps the others out, if that is a lack of resources."""

@@ -10,7 +10,7 @@ import trio
 from kcoord.config import Address, ConfigError
 from kcoord.control import Control
 from kcoord.net.addresses import plain_host
-from kcoord.net.listening import CannotListen
+from kcoord.net.listening import CannotListen, Lack
 from kcoord.notices import HandlerFailed
 from kcoord.serve import Running
 from kcoord.web.client import NO_TOKEN, is_token
@@ -64,7 +64,31 @@ class ControlListener:
             host, port = sock.getsockname()[:2]
             self.url = f"http://{Address(WILDCARDS.get(host, host), port)}"
             task_status.started(self.url)
-            await trio.serve_listeners(serve_client, [trio.SocketListener(trio.socket.from_stdlib_socket(sock))])
+            listener = trio.SocketListener(trio.socket.from_stdlib_socket(sock))
+            await trio.serve_listeners(serve_client, [_Patient(listener, Lack(running.broker, "control"))])
+
+
+class _Patient(trio.abc.Listener[trio.SocketStream]):
+    """A listener that goes on when clients cannot be let in, and tells of that.
+
+    trio would write to the standard error, ten times a second, and wait until somebody has read it.
+    """
+
+    def __init__(self, listener: trio.SocketListener, lack: Lack) -> None:
+        self._listener = listener
+        self._lack = lack
+
+    async def accept(self) -> trio.SocketStream:
+        """Return the next client."""
+        while True:
+            try:
+                return await self._listener.accept()
+            except OSError as error:
+                await self._lack.met(error)
+
+    async def aclose(self) -> None:
+        """Close it."""
+        await self._listener.aclose()
 
 
 def control_address(text: str) -> Address:

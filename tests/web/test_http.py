@@ -1,13 +1,15 @@
 """HTTP itself, over loopback: connections, what is no HTTP, clients that go away or do not read."""
 
+import errno
 import json
+import os
 
 import pytest
 import trio
 
 from kcoord.config import Address
 from kcoord.control import Control
-from kcoord.notices import HandlerFailed
+from kcoord.notices import AcceptFailed, HandlerFailed
 from kcoord.web.app import LARGEST_BODY
 from kcoord.web.serving import ControlListener
 from tests.server.client import GIVE_UP
@@ -199,6 +201,23 @@ async def test_a_wait_ends_when_its_client_goes_away(place, monkeypatch):
         await peer.stream.aclose()
         await ended.wait()
     assert not told_of(place)
+
+
+@pytest.mark.parametrize("code", [errno.EMFILE, errno.EINVAL])
+async def test_without_descriptors_clients_wait_and_somebody_is_told(nursery, monkeypatch, caplog, code):
+    accept, failing = trio.SocketListener.accept, [code] * 3
+
+    async def accept_in_the_end(listener):
+        if failing:
+            raise OSError(failing.pop(), os.strerror(code))
+        return await accept(listener)
+
+    monkeypatch.setattr(trio.SocketListener, "accept", accept_in_the_end)
+    place = await placed(nursery)
+    assert (await (await place.connect()).ask("GET /clock"))[0] == 200
+    (note,) = [each for each in place.server.notes if isinstance(each, AcceptFailed)]
+    assert (note.listener, note.why) == ("control", f"[Errno {code}] {os.strerror(code)}")
+    assert not caplog.records
 
 
 async def test_who_does_not_read_holds_up_nobody_and_not_the_end(monkeypatch):
