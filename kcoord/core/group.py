@@ -17,14 +17,14 @@ CONSUMER_PROTOCOL_TYPE = "consumer"
 Protocols = tuple[tuple[str, bytes], ...]
 """What a member supports, most wanted first: (protocol name, metadata)."""
 
-TIE_ORDERS: Mapping[TieOrder, Callable[[str], Any]] = MappingProxyType(
+TIE_ORDERS: Mapping[TieOrder, Callable[[str, int], Any]] = MappingProxyType(
     {
         TieOrder.JAVA: java_hash_map_place,
         TieOrder.SCALA_2_13: scala_2_13_place,
         TieOrder.SCALA_2_12: scala_2_12_place,
     }
 )
-"""By what names of protocols are sorted of which each has as many votes as the others."""
+"""By what names of protocols are sorted that have equally many votes, given how many names they are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,8 +272,8 @@ class Group:
     def select_protocol(self) -> str:
         """Return the protocol with most votes among those that all members list.
 
-        In a tie that name wins which comes first in the hash table in which the reference counts the votes; up to
-        twelve names it has sixteen buckets, where it has buckets.
+        In a tie that name wins which comes first in the hash table in which the reference counts the votes. Of two in
+        one bucket there it is the one that came first, and there members come in the order of their random ids.
         """
         size = len(self.members)
         candidates = frozenset(name for name, count in self._counts.items() if count == size)
@@ -282,7 +282,7 @@ class Group:
             name = member.vote(candidates)
             votes[name] = votes.get(name, 0) + 1
         place = TIE_ORDERS[self.behaviour.tie_order]
-        return min(votes, key=lambda name: (-votes[name], place(name), name))
+        return min(votes, key=lambda name: (-votes[name], place(name, len(votes)), name))
 
     def compute_subscribed_topics(self) -> None:
         """Read the members' subscriptions, where they can be read (`ClassicGroup.computeSubscribedTopics`)."""

@@ -26,13 +26,19 @@ def partition_for(group_id: str, partitions: int) -> int:
     return 0 if value == -0x8000_0000 else abs(value) % partitions
 
 
-def java_hash_map_place(text: str) -> int:
-    """Return where a Java `HashMap` of default size keeps this string (`HashMap.hash`)."""
+def java_hash_map_place(text: str, strings: int) -> int:
+    """Return where a Java `HashMap`, into which so many strings were put, keeps this one (`HashMap.hash`, `resize`).
+
+    It has sixteen buckets at first, and twice as many whenever more than three of four would be taken.
+    """
     value = java_string_hash(text) & 0xFFFFFFFF
-    return (value ^ value >> 16) & 15
+    buckets = 16
+    while 4 * strings > 3 * buckets:
+        buckets *= 2
+    return (value ^ value >> 16) & buckets - 1
 
 
-def scala_2_13_place(text: str) -> tuple[int, ...]:
+def scala_2_13_place(text: str, _strings: int) -> tuple[int, ...]:
     """Return what an immutable HashMap of Scala 2.13 sorts by: the hash, improved, five bits at a time from the lowest.
 
     (scala.collection.Hashing.improve.) A node has its own entries before those of the nodes below it, which this does
@@ -46,7 +52,7 @@ def scala_2_13_place(text: str) -> tuple[int, ...]:
     return tuple(value >> 5 * level & 31 for level in range(7))
 
 
-def scala_2_12_place(text: str) -> int:
+def scala_2_12_place(text: str, _strings: int) -> int:
     """Return where a mutable HashMap of Scala 2.12, of default size, has this string, which is read from its end.
 
     (scala.collection.mutable.HashTable.improve, scala.util.hashing.byteswap32.)

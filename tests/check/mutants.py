@@ -276,10 +276,15 @@ GROUPS = {
     ),
     "the first protocol of the leader is chosen": Mutant(
         "core.group:Group.select_protocol",
-        "return min(votes, key=lambda name: (-votes[name], place(name), name))",
+        "return min(votes, key=lambda name: (-votes[name], place(name, len(votes)), name))",
         "return self.members[self.leader_id or next(iter(self.members))].vote(candidates)",
     ),
-    "ties between protocols go by the alphabet": Mutant("core.group:Group.select_protocol", "place(name), ", ""),
+    "ties between protocols go by the alphabet": Mutant(
+        "core.group:Group.select_protocol", "place(name, len(votes)), ", ""
+    ),
+    "ties between very many protocols go by a small table": Mutant(
+        "core.group:Group.select_protocol", "place(name, len(votes))", "place(name, 1)"
+    ),
     "protocols are chosen that not all members have": Mutant(
         "core.group:Group.select_protocol", "if count == size", "if count"
     ),

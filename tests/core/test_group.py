@@ -239,11 +239,18 @@ def test_d34_d35_the_vote(lists, chosen):
 
 def test_d36_a_tie_goes_to_whoever_comes_first_in_a_java_hash_map():
     names = ["sticky", "range", "roundrobin", "cooperative-sticky"]
-    buckets = [java_hash_map_place(name) for name in names]
+    buckets = [java_hash_map_place(name, 2) for name in names]
     assert buckets == sorted(set(buckets))
     for first, second in pairwise(names):
         assert group_of([first, second], [second, first]).select_protocol() == first
         assert group_of([second, first], [first, second]).select_protocol() == first
+
+
+@pytest.mark.parametrize(("count", "chosen"), [(12, "proto10"), (13, "proto08"), (26, "proto19")])
+def test_among_many_names_a_tie_goes_by_a_larger_hash_map(count, chosen):
+    """Who won in Apache Kafka 4.4 between `proto00`, `proto01` and so on, each with one vote."""
+    names = [f"proto{number:02}" for number in range(count)]
+    assert group_of(*(names[number:] + names[:number] for number in range(count))).select_protocol() == chosen
 
 
 NAMES = st.lists(st.sampled_from("abcdef"), min_size=1, max_size=4, unique=True).map(lambda names: ["z", *names])

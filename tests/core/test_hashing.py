@@ -83,15 +83,20 @@ def test_names_of_usual_length_alone_are_remembered(monkeypatch):
 
 @pytest.mark.parametrize(("name", "improved", "index"), PLACES)
 def test_places_are_those_of_scalas_hash_tables(name, improved, index):
-    place = scala_2_13_place(name)
+    place = scala_2_13_place(name, 2)
     assert len(place) == 7
     assert sum(five << 5 * nth for nth, five in enumerate(place)) == improved
     assert max(place) < 32
-    assert scala_2_12_place(name) == index
+    assert scala_2_12_place(name, 2) == index
 
 
 @pytest.mark.parametrize(
     ("name", "place"), [("range", 9), ("roundrobin", 10), ("sticky", 8), ("cooperative-sticky", 15), ("v1", 11)]
 )
 def test_places_are_those_of_javas_hash_table(name, place):
-    assert java_hash_map_place(name) == place
+    assert java_hash_map_place(name, 2) == java_hash_map_place(name, 12) == place
+
+
+@pytest.mark.parametrize(("strings", "place"), [(1, 8), (12, 8), (13, 24), (24, 24), (25, 56), (48, 56), (49, 56)])
+def test_a_hash_table_of_java_grows_when_three_of_four_buckets_would_be_taken(strings, place):
+    assert java_hash_map_place("sticky", strings) == place

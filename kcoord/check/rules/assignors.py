@@ -114,6 +114,26 @@ async def joining_19(world: World, lists: tuple[str, ...], winner: str) -> None:
 
 
 @rule(
+    id="joining-19b",
+    api="JoinGroup",
+    says="Among very many protocols, too, a tie has a winner that depends on their names.",
+    source=f"{CHOSEN}: a java.util.HashMap grows when more than three of four buckets would be taken",
+    versions="0-9",
+    cost=7.0,
+    since="4.0",
+    connections=25,
+    each=({"count": 13, "winner": "proto08"}, {"count": 25, "winner": "proto19"}),
+)
+async def joining_19b(world: World, count: int, winner: str) -> None:
+    group = world.group()
+    names = [f"proto{number:02}" for number in range(count)]
+    turned = [names[number:] + names[:number] for number in range(count)]
+    members = [await world.member(group, protocols=[(name, b"") for name in each]) for each in turned]
+    await all_rejoin(*members)
+    assert {member.protocol_name for member in members} == {winner}
+
+
+@rule(
     id="joining-23",
     api="JoinGroup",
     says="A member that lists a protocol twice can be in a group with others: all are told of one that all list.",
