@@ -314,6 +314,18 @@ def build(
     return b"".join((header[:_CRC_OFFSET], _UINT32.pack(crc), header[_CRC_START:], body))
 
 
+def size_of(rows: Sequence[tuple[bytes | None, bytes | None]]) -> int:
+    """Return how many bytes keys and values take as one batch, of one time, without headers and uncompressed."""
+    total = HEADER_SIZE
+    for number, (key, value) in enumerate(rows):
+        size = 3 + len(write_varint(number))  # attributes, time and number of headers are a byte each
+        for part in (key, value):
+            length = -1 if part is None else len(part)
+            size += len(write_varint(length)) + max(length, 0)
+        total += len(write_varint(size)) + size
+    return total
+
+
 def _write_record(record: Record, base_offset: int, base_timestamp: int) -> bytes:
     parts = [
         b"\0",

@@ -83,6 +83,9 @@ class Behaviour:
     is illegal (`OffsetMetadataManager.validateOffsetCommit`)."""
     too_large_commit: ErrorCode = ErrorCode.UNKNOWN_SERVER_ERROR
     """What is said of a commit that does not fit into one batch (before, `GroupMetadataManager.storeOffsets`)."""
+    deletes_as_a_whole: bool = True
+    """What one request deletes is deleted if it fits into one batch; before, it was gone from memory in any case
+    (`GroupMetadataManager.cleanupGroupMetadata`)."""
     last_offset_takes_group: bool = False
     """A group without members is gone with the last of its offsets that are deleted, and, when topics are deleted,
     so is each that has none (`cleanupGroupMetadata`)."""

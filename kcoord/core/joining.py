@@ -4,7 +4,10 @@ The order of the checks is Apache Kafka 4's (`GroupMetadataManager.classicGroupJ
 before anything about the group, the protocols before the membership.
 """
 
-from kcoord.core.answers import answer_held, fits, join_error, join_success
+from copy import copy
+
+from kcoord.core.answers import answer_held, fits, join_error, join_success, no_protocol_name
+from kcoord.core.batches import too_large
 from kcoord.core.group import Group, Member, Parked, Protocols
 from kcoord.core.notes import (
     GroupCreated,
@@ -22,7 +25,7 @@ from kcoord.core.states import GroupState
 from kcoord.core.step import Step
 from kcoord.core.tables import group_record
 from wire.errors import ErrorCode
-from wire.messages import JoinGroupRequest
+from wire.messages import JoinGroupRequest, JoinGroupResponse
 
 REBALANCE_TIMEOUT_SINCE = 1
 """Version 0 has no rebalance timeout; the session timeout serves for it."""
@@ -259,11 +262,13 @@ def wait_again(step: Step, group: Group, join: Join, member: Member) -> None:
 def replace_static_member(step: Step, group: Group, join: Join, instance_id: str, member_id: str) -> None:
     """A static member came back without its id: it goes on under a new one, and the old one is fenced (KIP-345).
 
-    In Stable nobody else notices, unless the group would choose another protocol now.
+    In Stable nobody else notices, unless the group would choose another protocol now. It is stored then; if there is
+    no room for that, the member stays who it was.
     """
     leader_before = group.leader_id
+    member = group.members[group.static_members[instance_id]]
+    before = copy(member)
     replaced = group.rename_static(instance_id, member_id)
-    member = group.members[member_id]
     answer_held(step, group, member, ErrorCode.FENCED_INSTANCE_ID, replaced)
     step.cancel_session(group, replaced)
     step.restart_session(group, member)
@@ -271,6 +276,12 @@ def replace_static_member(step: Step, group: Group, join: Join, instance_id: str
         member.rebalance_timeout_ms = join.rebalance_timeout_ms
         member.session_timeout_ms = join.request.session_timeout_ms
     group.change_protocols(member, join.protocols)
+    stays = step.behaviour.restarts_never_rebalance and group.state in SETTLED
+    stays = stays or (group.state is GroupState.STABLE and group.select_protocol() == group.protocol_name)
+    record = group_record(group, group.state_timestamp) if stays and group.state is GroupState.STABLE else None
+    if record is not None and too_large(step.tables.settings, [record]):
+        refuse_replacement(step, group, join, before)
+        return
     step.note(
         StaticMemberReplaced(
             group=group.group_id,
@@ -281,10 +292,9 @@ def replace_static_member(step: Step, group: Group, join: Join, instance_id: str
             host=join.context.client_host,
         )
     )
-    stays = step.behaviour.restarts_never_rebalance and group.state in SETTLED
-    if stays or (group.state is GroupState.STABLE and group.select_protocol() == group.protocol_name):
-        if group.state is GroupState.STABLE:
-            step.write(group_record(group, group.state_timestamp))
+    if stays:
+        if record is not None:
+            step.write(record)
         if join.context.version >= SKIP_ASSIGNMENT_SINCE:
             skip = group.leader_id == member_id
             join_success(step, join.parked, group, member, skip_assignment=skip)
@@ -295,9 +305,41 @@ def replace_static_member(step: Step, group: Group, join: Join, instance_id: str
     maybe_rebalance(step, group, f"static member {instance_id} came back with other protocols or amid a rebalance")
 
 
+def refuse_replacement(step: Step, group: Group, join: Join, before: Member) -> None:
+    """Say that a static member cannot be stored under another id, and let it be who it was `before`.
+
+    The answer tells the generation and the leader as to a member, and no member id
+    (`GroupMetadataManager.updateStaticMemberThenRebalanceOrCompleteJoin`, where the append fails).
+    """
+    assert before.group_instance_id is not None
+    member_id = group.rename_static(before.group_instance_id, before.member_id)
+    step.cancel_session(group, member_id)
+    member = group.members[before.member_id]
+    group.change_protocols(member, before.protocols)
+    member.rebalance_timeout_ms, member.session_timeout_ms = before.rebalance_timeout_ms, before.session_timeout_ms
+    step.restart_session(group, member)
+    error = ErrorCode.UNKNOWN_SERVER_ERROR
+    step.reply(
+        join.parked.token,
+        JoinGroupResponse(
+            error_code=error,
+            generation_id=group.generation,
+            protocol_type=group.protocol_type,
+            protocol_name=group.protocol_name or no_protocol_name(join.parked.version),
+            leader=group.leader_id or "",
+        ),
+    )
+    note_refusal(step, join, error)
+
+
 def refuse(step: Step, join: Join, error: ErrorCode, member_id: str) -> None:
     """Answer with an error and note it."""
     join_error(step, join.parked, error, member_id)
+    note_refusal(step, join, error)
+
+
+def note_refusal(step: Step, join: Join, error: ErrorCode) -> None:
+    """Note that a JoinGroup was refused."""
     step.note(
         JoinRefused(
             group=join.request.group_id,

@@ -2,10 +2,11 @@
 
 from collections.abc import Iterable
 
+from kcoord.core.batches import too_large
 from kcoord.core.behaviour import LATEST, Behaviour, StateNames
 from kcoord.core.group import Group
 from kcoord.core.notes import GroupDeleted
-from kcoord.core.outcome import Context
+from kcoord.core.outcome import Context, Record
 from kcoord.core.states import GroupState
 from kcoord.core.step import Step
 from kcoord.core.tables import group_tombstone, offset_tombstone
@@ -115,25 +116,47 @@ def known_types(names: Iterable[str]) -> set[str]:
 
 
 def delete_groups(step: Step, token: object, _context: Context, request: DeleteGroupsRequest) -> None:
-    """Delete each group named that has no members (KIP-229); a name that comes twice counts once."""
-    results = [
-        DeletableGroupResult(group_id=group_id, error_code=delete_group(step, group_id))
-        for group_id in dict.fromkeys(request.groups_names)
-    ]
+    """Delete each group named that has no members (KIP-229); a name that comes twice counts once.
+
+    All those go or none, with their offsets, so there is a limit to how many these may be. Beyond it every group of
+    the request is told so, whether it is there or not (`GroupCoordinatorService.handleDeleteGroups`).
+    """
+    errors = {group_id: check_group(step, group_id) for group_id in request.groups_names}
+    gone = [step.tables.groups[group_id] for group_id, error in errors.items() if error is ErrorCode.NONE]
+    tombstones = [tombstone for group in gone for tombstone in tombstones_of(step, group)]
+    if step.behaviour.deletes_as_a_whole and too_large(step.tables.settings, tombstones):
+        errors = dict.fromkeys(errors, ErrorCode.UNKNOWN_SERVER_ERROR)
+    else:
+        for group in gone:
+            delete_group(step, group)
+    results = [DeletableGroupResult(group_id=group_id, error_code=error) for group_id, error in errors.items()]
     step.reply(token, DeleteGroupsResponse(results=results))
 
 
-def delete_group(step: Step, group_id: str) -> ErrorCode:
-    """Delete one group, its offsets first. Ids that are only handed out do not hold it."""
+def check_group(step: Step, group_id: str) -> ErrorCode:
+    """Return why a group cannot be deleted, or NONE. Ids that are only handed out do not hold it."""
     group = step.tables.groups.get(group_id)
     if group is None:
         return ErrorCode.GROUP_ID_NOT_FOUND
     if group.state is not GroupState.EMPTY:
         return ErrorCode.NON_EMPTY_GROUP
-    for topic, partition in list(step.tables.offsets.get(group_id, {})):
-        step.write(offset_tombstone(group_id, topic, partition))
-    remove_group(step, group, "asked for")
     return ErrorCode.NONE
+
+
+def tombstones_of(step: Step, group: Group) -> list[Record]:
+    """Return what a group and its offsets are deleted with."""
+    stored = step.tables.offsets.get(group.group_id, {})
+    return [
+        *(offset_tombstone(group.group_id, topic, partition) for topic, partition in stored),
+        group_tombstone(group.group_id),
+    ]
+
+
+def delete_group(step: Step, group: Group) -> None:
+    """Delete one group, its offsets first."""
+    for topic, partition in list(step.tables.offsets.get(group.group_id, {})):
+        step.write(offset_tombstone(group.group_id, topic, partition))
+    remove_group(step, group, "asked for")
 
 
 def remove_group(step: Step, group: Group, why: str) -> None:

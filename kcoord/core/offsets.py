@@ -4,6 +4,7 @@ Which topics and partitions exist is not the coordinator's business: it is asked
 """
 
 from kcoord.core.answers import fits
+from kcoord.core.batches import too_large
 from kcoord.core.group import CONSUMER_PROTOCOL_TYPE, Group
 from kcoord.core.listing import remove_group
 from kcoord.core.notes import GroupCreated, OffsetsCommitted, OffsetsDeleted
@@ -205,14 +206,23 @@ def fetch_one(stored: Offsets, topic: str, partition: int) -> OffsetFetchRespons
 
 
 def offset_delete(step: Step, token: object, _context: Context, request: OffsetDeleteRequest) -> None:
-    """Delete offsets of topics that no member consumes (KIP-496); there need not be any."""
+    """Delete offsets of topics that no member consumes (KIP-496); there need not be any.
+
+    All go or none, so there is a limit to how many they may be. An offset that is named twice has two tombstones.
+    """
     group = step.tables.groups.get(request.group_id)
     error = check_delete(group, request)
     if group is None or error is not ErrorCode.NONE:
         step.reply(token, OffsetDeleteResponse(error_code=error))
         return
     stored = len(step.tables.offsets.get(request.group_id, {}))
-    topics = [delete_topic(step, group, topic) for topic in request.topics]
+    tombstones: list[Record] = []
+    topics = [delete_topic(step, group, topic, tombstones) for topic in request.topics]
+    if step.behaviour.deletes_as_a_whole and too_large(step.tables.settings, tombstones):
+        step.reply(token, OffsetDeleteResponse(error_code=ErrorCode.UNKNOWN_SERVER_ERROR))
+        return
+    for tombstone in tombstones:
+        step.write(tombstone)
     step.reply(token, OffsetDeleteResponse(error_code=ErrorCode.NONE, topics=topics))
     gone = stored - len(step.tables.offsets.get(request.group_id, {}))
     if gone:
@@ -232,14 +242,18 @@ def check_delete(group: Group | None, request: OffsetDeleteRequest) -> ErrorCode
     return ErrorCode.NONE
 
 
-def delete_topic(step: Step, group: Group, topic: OffsetDeleteRequestTopic) -> OffsetDeleteResponseTopic:
-    """Delete the offsets of one topic, unless some member consumes it."""
+def delete_topic(
+    step: Step, group: Group, topic: OffsetDeleteRequestTopic, tombstones: list[Record]
+) -> OffsetDeleteResponseTopic:
+    """Say what becomes of one topic, and add what its offsets are deleted with, unless some member consumes it."""
     subscribed = group.is_subscribed(topic.name)
     stored = step.tables.offsets.get(group.group_id, {})
     if not subscribed:
-        for one in topic.partitions:
-            if (topic.name, one.partition_index) in stored:
-                step.write(offset_tombstone(group.group_id, topic.name, one.partition_index))
+        tombstones += [
+            offset_tombstone(group.group_id, topic.name, one.partition_index)
+            for one in topic.partitions
+            if (topic.name, one.partition_index) in stored
+        ]
     error = ErrorCode.GROUP_SUBSCRIBED_TO_TOPIC if subscribed else ErrorCode.NONE
     return OffsetDeleteResponseTopic(
         name=topic.name,

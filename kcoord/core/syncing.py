@@ -6,10 +6,11 @@ checked before the coordinator is asked at all, and so not here.
 """
 
 from kcoord.core.answers import sync_error, sync_success
+from kcoord.core.batches import too_large
 from kcoord.core.group import Group, Parked
 from kcoord.core.notes import GroupStabilized
 from kcoord.core.outcome import Context
-from kcoord.core.rebalance import synced
+from kcoord.core.rebalance import answer_sync_with_error, prepare_rebalance, synced
 from kcoord.core.states import GroupState
 from kcoord.core.step import Step
 from kcoord.core.tables import group_record
@@ -67,8 +68,16 @@ def differs(named: str | None, actual: str | None) -> bool:
 
 
 def complete_sync(step: Step, group: Group, assignments: dict[str, bytes]) -> None:
-    """Store the leader's assignment; the group is Stable, and everybody that waits gets its own part."""
-    step.write(group_record(group, step.now.wall_ms, assignments))
+    """Store the leader's assignment; the group is Stable, and everybody that waits gets its own part.
+
+    The record is made before the group becomes Stable, and so tells since when it has waited for the assignment.
+    """
+    record = group_record(group, group.state_timestamp, assignments)
+    if too_large(step.tables.settings, [record]):
+        refuse_assignments(step, group)
+        return
+    step.write(record)
+    group.state_timestamp = step.now.wall_ms
     step.note(
         GroupStabilized(
             group=group.group_id,
@@ -82,3 +91,13 @@ def complete_sync(step: Step, group: Group, assignments: dict[str, bytes]) -> No
             sync_success(step, member.parked_sync, group, member)
             member.parked_sync = None
             step.restart_session(group, member)
+
+
+def refuse_assignments(step: Step, group: Group) -> None:
+    """The group's record has no room for what the leader wants: everybody that waits is told so, and is to join again.
+
+    (`GroupMetadataManager.classicGroupSyncToClassicGroup`, where the append fails.) The subscriptions count, too.
+    """
+    for member in group.members.values():
+        answer_sync_with_error(step, group, member, ErrorCode.UNKNOWN_SERVER_ERROR)
+    prepare_rebalance(step, group, "what the leader assigned is too large to be stored")

@@ -225,6 +225,11 @@ GROUPS = {
     "a static member that comes back has its old session": Mutant(
         "core.joining:replace_static_member", "step.restart_session(group, member)", "pass"
     ),
+    "a static member that comes back may have metadata of any size": Mutant(
+        "core.joining:replace_static_member",
+        "record is not None and too_large(step.tables.settings, [record])",
+        "False",
+    ),
     # join phases
     "a new group does not wait": Mutant(
         "core.rebalance:prepare_rebalance",
@@ -352,9 +357,20 @@ GROUPS = {
     ),
     "old assignments stay": Mutant(
         "core.syncing:complete_sync",
-        "group_record(group, step.now.wall_ms, assignments)",
-        "group_record(group, step.now.wall_ms, {m: x.assignment or assignments.get(m, b'')"
+        "group_record(group, group.state_timestamp, assignments)",
+        "group_record(group, group.state_timestamp, {m: x.assignment or assignments.get(m, b'')"
         " for m, x in group.members.items()})",
+    ),
+    "assignments may be of any size": Mutant(
+        "core.syncing:complete_sync", "too_large(step.tables.settings, [record])", "False"
+    ),
+    "records tell when the leader assigned": Mutant(
+        "core.syncing:complete_sync",
+        "group_record(group, group.state_timestamp,",
+        "group_record(group, step.now.wall_ms,",
+    ),
+    "who waits for assignments that are too large is told of a rebalance only": Mutant(
+        "core.syncing:refuse_assignments", "ErrorCode.UNKNOWN_SERVER_ERROR", "ErrorCode.REBALANCE_IN_PROGRESS"
     ),
     # leaving
     "who leaves is answered, and stays": Mutant(
@@ -438,9 +454,15 @@ GROUPS = {
         "False",
     ),
     "deleted offsets stay": Mutant(
-        "core.offsets:delete_topic",
-        "step.write(offset_tombstone(group.group_id, topic.name, one.partition_index))",
+        "core.offsets:offset_delete",
+        "step.write(tombstone)",
         "pass",
+    ),
+    "offsets that are named twice are deleted once": Mutant(
+        "core.offsets:offset_delete", "for tombstone in tombstones:", "for tombstone in dict.fromkeys(tombstones):"
+    ),
+    "as many offsets can be deleted as there are": Mutant(
+        "core.offsets:offset_delete", "step.behaviour.deletes_as_a_whole", "False"
     ),
     "offsets outlive their topic": Mutant("core.offsets:topics_deleted", "if place[0] in topics", "if False"),
     "offsets never expire": Mutant("core.retention:sweep", "if has_expired(step, group, place[0], value)", "if False"),
@@ -515,10 +537,13 @@ GROUPS = {
     "blanks around states count": Mutant("core.listing:known_states", "name.strip(JAVA_BLANKS)", "name"),
     "types are told apart by case": Mutant("core.listing:known_types", "name.lower()", "name"),
     "living groups can be deleted": Mutant(
-        "core.listing:delete_group", "group.state is not GroupState.EMPTY", "group.state is GroupState.DEAD"
+        "core.listing:check_group", "group.state is not GroupState.EMPTY", "group.state is GroupState.DEAD"
+    ),
+    "groups can be deleted with as many offsets as there are": Mutant(
+        "core.listing:delete_groups", "step.behaviour.deletes_as_a_whole", "False"
     ),
     "offsets outlive their group": Mutant(
-        "core.listing:delete_group", "step.write(offset_tombstone(group_id, topic, partition))", "pass"
+        "core.listing:delete_group", "step.write(offset_tombstone(group.group_id, topic, partition))", "pass"
     ),
 }
 

@@ -135,7 +135,8 @@ def durable(coordinator: Coordinator, group_ids: Iterable[str]) -> dict[str, Any
     for group in map(tables.groups.__getitem__, group_ids):
         groups[group.group_id] = {
             "state": group.state.value,
-            "since": group.state_timestamp,
+            # A living group knows since when it is Stable, its record since when the leader had to assign.
+            "since": group.state_timestamp if group.state is GroupState.EMPTY else None,
             "generation": group.generation,
             "type": group.protocol_type,
             "protocol": group.protocol_name,

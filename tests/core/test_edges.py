@@ -150,10 +150,11 @@ def test_from_version_3_on_each_member_that_leaves_has_its_own_error(driver, ver
 
 
 def test_who_may_not_commit_is_told_so_whatever_the_size():
-    driver = Driver.of(message_max_bytes=100)
+    driver = Driver.of(message_max_bytes=300)
     stable1(driver)
-    assert driver.commit("g", {("t", 0): 5}, "nobody", 1).error == 25
-    assert driver.commit("g", {("t", 0): 5}, "m1-1", 1).error == -1
+    much = {("t", partition): 5 for partition in range(10)}
+    assert driver.commit("g", much, "nobody", 1).error == 25
+    assert driver.commit("g", much, "m1-1", 1).error == -1
 
 
 def test_a_commit_may_be_as_large_as_a_batch():

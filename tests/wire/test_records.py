@@ -21,6 +21,7 @@ from wire.records import (
     check_crc,
     read_header,
     records_of,
+    size_of,
     split,
     with_time,
 )
@@ -31,6 +32,7 @@ texts = st.none() | st.binary(max_size=100)
 headers = st.lists(st.tuples(st.text(max_size=5), texts), max_size=3).map(tuple)
 contents = st.lists(st.tuples(times, texts, texts, headers), min_size=1, max_size=20)
 codecs = st.sampled_from(Compression)
+rows = st.lists(st.tuples(texts, texts), max_size=200)
 
 
 def placed(drawn, base=0):
@@ -279,3 +281,14 @@ def test_aiokafka_writes_the_same_and_reads_ours(codec):
     assert [(r.offset, r.timestamp, r.key, r.value, tuple(r.headers)) for r in one] == [
         (r.offset, r.timestamp, r.key, r.value, r.headers) for r in SAMPLE
     ]
+
+
+@given(rows)
+def test_the_size_of_a_batch_is_known_without_it(rows):
+    records = [Record(place, NOW, key, value) for place, (key, value) in enumerate(rows)]
+    assert size_of(rows) == len(build(records))
+
+
+def test_the_size_of_a_large_batch_is_known_without_it():
+    rows = [(b"k" * 70, b"v" * 9000), (None, b"x" * 3_000_000), (b"", None)]
+    assert size_of(rows) == len(build([Record(place, NOW, *row) for place, row in enumerate(rows)]))

@@ -54,6 +54,7 @@ SUBJECTS: Final = (
     "retention",
     "retention_asked",
     "offsets_topic",
+    "batches",
     "listing_offsets",
     "looking_up",
     "fetching",

@@ -13,7 +13,7 @@ from kcoord.check.masked import OFFSETS
 from kcoord.check.member import settle
 from kcoord.check.probe import Client
 from kcoord.check.rule import rule
-from kcoord.check.steps import state_of
+from kcoord.check.steps import Stopwatch, state_of
 from kcoord.check.topics import created, partitions, soon
 from kcoord.check.world import World
 from kcoord.core.hashing import partition_for
@@ -62,6 +62,8 @@ class Reader:
         self.position = position
         self.sequences: set[int] = set()
         """The numbers that the first records of batches have where a producer would count them."""
+        self.ages: list[int] = []
+        """How long before its record (ms) each state of the group began that was written, where there is one."""
 
     async def read(self, least: int = 0) -> list[list[Row]]:
         """Return what came since, in batches, and soon so many; times are taken out once they are checked."""
@@ -99,6 +101,9 @@ class Reader:
             if key is None or key.group != self.group:
                 continue
             assert record.headers == ()
+            value = None if record.value is None else decode_value(key, record.value)
+            if isinstance(value, GroupMetadataValue):
+                self.ages.append(record.timestamp - value.current_state_timestamp)
             rows.append((key, None if record.value is None else _timeless(key, record.value, record.timestamp)))
         if rows:
             assert check_crc(batch)
@@ -270,6 +275,26 @@ async def offsets_topic_4(world: World) -> None:
 
 
 @rule(
+    id="offsets-topic-4b",
+    api="SyncGroup",
+    says="What is written then tells when the group began to wait for its leader, and not when that assigned.",
+    source=METADATA,
+    versions="0-5",
+    topics=("t",),
+    cost=5.2,
+    since="3.9",
+)
+async def offsets_topic_4b(world: World) -> None:
+    (member,) = await world.completing(world.group(), None)
+    read = await reader(world, member.group)
+    await Stopwatch(world).until(2)
+    await settle([member])
+    assert len(await read.read(1)) == 1
+    (age,) = read.ages
+    assert 1_900 <= age < WRITTEN_WITHIN
+
+
+@rule(
     id="offsets-topic-5",
     api="SyncGroup",
     says="Heartbeats and a rebalance leave nothing until the leader has assigned; then the group is written anew.",
@@ -387,6 +412,26 @@ async def offsets_topic_9(world: World) -> None:
     request = OffsetDeleteRequest(group_id=group, topics=[OffsetDeleteRequestTopic(name=topic, partitions=wishes)])
     assert (await client.call(request, 0)).error_code == ErrorCode.NONE
     assert await read.read() == [[(offset(group, topic, 2), None), (offset(group, topic, 0), None)]]
+
+
+@rule(
+    id="offsets-topic-9b",
+    api="OffsetDelete",
+    says="An offset that a request names twice is written twice without a value; one that is not there is not.",
+    source=f"KIP-496; {OFFSET_GONE}",
+    versions="0",
+    topics=(),
+    since="4.0",
+)
+async def offsets_topic_9b(world: World) -> None:
+    group, client = world.group(), await world.client()
+    topic = await created(client, 2)
+    await client.commit(group, {(topic, 0): 1})
+    read = await reader(world, group)
+    wishes = [OffsetDeleteRequestPartition(partition_index=index) for index in (0, 1, 0)]
+    request = OffsetDeleteRequest(group_id=group, topics=[OffsetDeleteRequestTopic(name=topic, partitions=wishes)])
+    assert (await client.call(request, 0)).error_code == ErrorCode.NONE
+    assert await read.read() == [[(offset(group, topic, 0), None), (offset(group, topic, 0), None)]]
 
 
 @rule(
