@@ -8,7 +8,7 @@ What bytes are worth is decided here in two steps, as brokers do: `read_header` 
 """
 
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Final
@@ -316,12 +316,17 @@ def build(
 
 def size_of(rows: Sequence[tuple[bytes | None, bytes | None]]) -> int:
     """Return how many bytes keys and values take as one batch, of one time, without headers and uncompressed."""
+    return size_of_lengths(
+        (-1 if key is None else len(key), -1 if value is None else len(value)) for key, value in rows
+    )
+
+
+def size_of_lengths(lengths: Iterable[tuple[int, int]]) -> int:
+    """Return the same for keys and values of which only the lengths are known; that of None is -1."""
     total = HEADER_SIZE
-    for number, (key, value) in enumerate(rows):
+    for number, pair in enumerate(lengths):
         size = 3 + len(write_varint(number))  # attributes, time and number of headers are a byte each
-        for part in (key, value):
-            length = -1 if part is None else len(part)
-            size += len(write_varint(length)) + max(length, 0)
+        size += sum(len(write_varint(length)) + max(length, 0) for length in pair)
         total += len(write_varint(size)) + size
     return total
 

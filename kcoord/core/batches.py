@@ -1,11 +1,18 @@
-"""What is written as a whole or not at all: the records of one request are one batch of the offsets topic."""
+"""How large what is written is: the records of one request are one batch of the offsets topic, or are not written."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
+from kcoord.core.answers import fits
 from kcoord.core.outcome import Record
 from kcoord.core.settings import GroupSettings
+from wire.messages import OffsetCommitRequest
 from wire.payloads import encode_key, encode_value
-from wire.records import size_of
+from wire.primitives import write_uvarint
+from wire.records import HEADER_SIZE, size_of, size_of_lengths
+
+NO_RETENTION = -1
+MOST_FRAMING = 80
+"""Bytes that a committed offset takes at most beside its texts: in its key, in its value, and around them."""
 
 
 def too_large(settings: GroupSettings, records: Sequence[Record]) -> bool:
@@ -23,3 +30,61 @@ def too_large(settings: GroupSettings, records: Sequence[Record]) -> bool:
         (encode_key(record.key), None if record.value is None else encode_value(record.value)) for record in records
     ]
     return bool(rows) and size_of(rows) > settings.message_max_bytes
+
+
+def commit_too_large(settings: GroupSettings, request: OffsetCommitRequest) -> bool:
+    """Whether the offsets that a commit may store are more than one batch may have.
+
+    Most commits are so far from it that a sum of the texts tells.
+    """
+    return (
+        most_bytes(request) > settings.message_max_bytes
+        and size_of_lengths(commit_lengths(settings, request)) > settings.message_max_bytes
+    )
+
+
+def most_bytes(request: OffsetCommitRequest) -> int:
+    """Return how many bytes the records of a commit have at most."""
+    group = bytes_of(request.group_id)
+    total = HEADER_SIZE
+    for topic in request.topics:
+        total += (MOST_FRAMING + group + bytes_of(topic.name)) * len(topic.partitions)
+        total += sum(bytes_of(one.committed_metadata or "") for one in topic.partitions)
+    return total
+
+
+def commit_lengths(settings: GroupSettings, request: OffsetCommitRequest) -> Iterator[tuple[int, int]]:
+    """Return the lengths of the keys and values that Kafka writes for a commit.
+
+    A value of version 1 has an expiry, one of version 4 the topic's id, which there is none of in what is stored here
+    (Apache Kafka `GroupCoordinatorRecordHelpers.newOffsetCommitRecord`).
+    """
+    group = bytes_of(request.group_id)
+    for topic in request.topics:
+        key = 10 + group + bytes_of(topic.name)
+        for one in topic.partitions:
+            metadata = one.committed_metadata or ""
+            if not can_keep(settings, metadata):
+                continue
+            length = bytes_of(metadata)
+            if request.retention_time_ms != NO_RETENTION:
+                yield key, 28 + length
+            elif settings.behaviour.counts_topic_ids:
+                yield key, 41 + len(write_uvarint(length + 1)) + length
+            else:
+                yield key, 24 + length
+
+
+def can_keep(settings: GroupSettings, metadata: str) -> bool:
+    """Whether the metadata of an offset is not too long, counted as Java does, in UTF-16 code units."""
+    return utf16_length(metadata) <= settings.offset_metadata_max_bytes and fits(metadata)
+
+
+def utf16_length(text: str) -> int:
+    """Return the length of `text` as a Java string."""
+    return len(text) if text.isascii() else len(text.encode("utf-16-be", "surrogatepass")) // 2
+
+
+def bytes_of(text: str) -> int:
+    """Return the length of `text` in UTF-8."""
+    return len(text.encode("utf-8", "surrogatepass"))

@@ -83,6 +83,8 @@ class Behaviour:
     is illegal (`OffsetMetadataManager.validateOffsetCommit`)."""
     too_large_commit: ErrorCode = ErrorCode.UNKNOWN_SERVER_ERROR
     """What is said of a commit that does not fit into one batch (before, `GroupMetadataManager.storeOffsets`)."""
+    counts_topic_ids: bool = True
+    """A committed offset takes as much of a batch as it does with the topic's id, which is stored since 4.3."""
     deletes_as_a_whole: bool = True
     """What one request deletes is deleted if it fits into one batch; before, it was gone from memory in any case
     (`GroupMetadataManager.cleanupGroupMetadata`)."""

@@ -4,7 +4,7 @@ Which topics and partitions exist is not the coordinator's business: it is asked
 """
 
 from kcoord.core.answers import fits
-from kcoord.core.batches import too_large
+from kcoord.core.batches import NO_RETENTION, can_keep, commit_too_large, too_large
 from kcoord.core.group import CONSUMER_PROTOCOL_TYPE, Group
 from kcoord.core.listing import remove_group
 from kcoord.core.notes import GroupCreated, OffsetsCommitted, OffsetsDeleted
@@ -37,13 +37,7 @@ GROUP_ID_NOT_FOUND_SINCE = 9
 """From this version of OffsetCommit on an unknown group is called by that name (KIP-848)."""
 NO_OFFSET = -1
 NO_EPOCH = -1
-NO_RETENTION = -1
 NO_EXPIRY = -1
-BATCH_BYTES = 61
-"""What a batch has beside its records."""
-RECORD_BYTES = 12 + 24 + 14
-"""What a record of a committed offset has beside the texts: its key, its value (8 bytes more with an expiry, 2 more for
-longer texts), and what frames them."""
 
 
 def offset_commit(step: Step, token: object, context: Context, request: OffsetCommitRequest) -> None:
@@ -56,7 +50,7 @@ def offset_commit(step: Step, token: object, context: Context, request: OffsetCo
     """
     group = step.tables.groups.get(request.group_id)
     error = check_commit(step, group, context, request)
-    if error is ErrorCode.NONE and stored_bytes(request) > step.tables.settings.message_max_bytes:
+    if error is ErrorCode.NONE and commit_too_large(step.tables.settings, request):
         error = step.behaviour.too_large_commit
     topics = [
         OffsetCommitResponseTopic(
@@ -118,21 +112,10 @@ def check_commit(step: Step, group: Group | None, context: Context, request: Off
     return ErrorCode.NONE
 
 
-def stored_bytes(request: OffsetCommitRequest) -> int:
-    """Return about how many bytes the records of a commit take as a batch; a few too many for each, never too few."""
-    group = len(request.group_id.encode("utf-8", "surrogatepass"))
-    total = BATCH_BYTES
-    for topic in request.topics:
-        each = RECORD_BYTES + group + len(topic.name.encode("utf-8", "surrogatepass"))
-        total += each * len(topic.partitions)
-        total += sum(len((one.committed_metadata or "").encode("utf-8", "surrogatepass")) for one in topic.partitions)
-    return total
-
-
 def commit_one(step: Step, request: OffsetCommitRequest, topic: str, one: OffsetCommitRequestPartition) -> ErrorCode:
-    """Store one offset, unless its metadata is too long (counted as Java does, in UTF-16 code units)."""
+    """Store one offset, unless its metadata is too long."""
     metadata = one.committed_metadata or ""
-    if utf16_length(metadata) > step.tables.settings.offset_metadata_max_bytes or not fits(metadata):
+    if not can_keep(step.tables.settings, metadata):
         return ErrorCode.OFFSET_METADATA_TOO_LARGE
     now_ms, retention_ms = step.now.wall_ms, request.retention_time_ms
     step.write(
@@ -153,11 +136,6 @@ def commit_one(step: Step, request: OffsetCommitRequest, topic: str, one: Offset
 def java_long(number: int) -> int:
     """Return `number` in 64 bits with sign, as a sum in Java comes out: far in the future is long ago."""
     return (number + 2**63) % 2**64 - 2**63
-
-
-def utf16_length(text: str) -> int:
-    """Return the length of `text` as a Java string."""
-    return len(text) if text.isascii() else len(text.encode("utf-16-be", "surrogatepass")) // 2
 
 
 def offset_fetch(step: Step, token: object, _context: Context, request: OffsetFetchRequest) -> None:

@@ -18,11 +18,12 @@ from types import MappingProxyType
 from typing import Any, TypeAlias
 
 from kcoord.core.answers import answer_held, fits
+from kcoord.core.batches import utf16_length
 from kcoord.core.group import Group
 from kcoord.core.joining import Join, replace_static_member
 from kcoord.core.listing import remove_group
 from kcoord.core.notes import GroupCreated, OffsetsCommitted, OffsetsDeleted
-from kcoord.core.offsets import NO_EPOCH, utf16_length
+from kcoord.core.offsets import NO_EPOCH
 from kcoord.core.outcome import Context, Record
 from kcoord.core.rebalance import expel, maybe_rebalance, on_session_timeout
 from kcoord.core.step import Step

@@ -28,6 +28,7 @@ KAFKA_3_9: Final = Behaviour(
     pending_leave_rebalances=False,
     names_unknown_group=False,
     too_large_commit=ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
+    counts_topic_ids=False,
     deletes_as_a_whole=False,
     last_offset_takes_group=True,
     entries_once=True,

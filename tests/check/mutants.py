@@ -415,10 +415,10 @@ GROUPS = {
         "return ErrorCode.UNKNOWN_MEMBER_ID",
     ),
     "metadata may be of any length": Mutant(
-        "core.offsets:commit_one", "utf16_length(metadata) > step.tables.settings.offset_metadata_max_bytes", "False"
+        "core.batches:can_keep", "utf16_length(metadata) <= settings.offset_metadata_max_bytes", "True"
     ),
     "metadata is counted in bytes": Mutant(
-        "core.offsets:utf16_length",
+        "core.batches:utf16_length",
         'len(text.encode("utf-16-be", "surrogatepass")) // 2',
         'len(text.encode("utf-8", "surrogatepass"))',
     ),
@@ -428,7 +428,13 @@ GROUPS = {
         "core.offsets:fetch_one", "committed_leader_epoch=value.leader_epoch", "committed_leader_epoch=NO_EPOCH"
     ),
     "commits may be of any size": Mutant(
-        "core.offsets:offset_commit", "stored_bytes(request) > step.tables.settings.message_max_bytes", "False"
+        "core.offsets:offset_commit", "commit_too_large(step.tables.settings, request)", "False"
+    ),
+    "commits are weighed without the topics' ids": Mutant(
+        "core.batches:commit_lengths", "settings.behaviour.counts_topic_ids", "False"
+    ),
+    "metadata that is too long counts towards the size of a commit": Mutant(
+        "core.batches:commit_lengths", "not can_keep(settings, metadata)", "False"
     ),
     "commits to what does not exist are taken": Mutant(
         "apis.offset_commit:offset_commit", "if topic.partition(each.partition_index) is not None:", "if True:"

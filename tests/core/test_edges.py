@@ -2,6 +2,7 @@
 
 import pytest
 
+from kcoord.core.batches import most_bytes, utf16_length
 from kcoord.core.notes import (
     GroupCreated,
     GroupDeleted,
@@ -16,7 +17,6 @@ from kcoord.core.notes import (
     RebalanceStarted,
     StaticMemberReplaced,
 )
-from kcoord.core.offsets import stored_bytes, utf16_length
 from kcoord.core.operators import DONE, Expire, Fence, NewOffset, Problem, Remove, SetOffsets
 from kcoord.core.outcome import Now
 from kcoord.core.timers import Timers
@@ -157,15 +157,6 @@ def test_who_may_not_commit_is_told_so_whatever_the_size():
     assert driver.commit("g", much, "m1-1", 1).error == -1
 
 
-def test_a_commit_may_be_as_large_as_a_batch():
-    one = OffsetCommitRequestPartition(partition_index=0, committed_offset=5)
-    size = stored_bytes(
-        OffsetCommitRequest(group_id="g", topics=[OffsetCommitRequestTopic(name="t", partitions=[one])])
-    )
-    assert Driver.of(message_max_bytes=size).commit("g", {("t", 0): 5}).error == 0
-    assert Driver.of(message_max_bytes=size - 1).commit("g", {("t", 0): 5}).error == -1
-
-
 def test_a_commit_that_names_nothing_or_keeps_nothing_commits_nothing(driver):
     driver.commit("g", {})
     assert driver.last.notes == []
@@ -252,12 +243,12 @@ def test_what_was_moved_is_due_after_the_heap_is_made_anew(moves):
 
 def test_half_a_pair_counts_like_any_other_unit():
     """UTF-8 cannot say it, and Python's strings can hold it."""
-    assert stored_bytes(OffsetCommitRequest(group_id="g")) == 61
+    assert most_bytes(OffsetCommitRequest(group_id="g")) == 61
     half = "\ud83d"
     assert utf16_length(half) == 1
     topic = OffsetCommitRequestTopic(name=half, partitions=[OffsetCommitRequestPartition(committed_metadata=half)])
     plain = OffsetCommitRequestTopic(name="日", partitions=[OffsetCommitRequestPartition(committed_metadata="日")])
-    assert stored_bytes(OffsetCommitRequest(group_id=half, topics=[topic])) == stored_bytes(
+    assert most_bytes(OffsetCommitRequest(group_id=half, topics=[topic])) == most_bytes(
         OffsetCommitRequest(group_id="日", topics=[plain])
     )
 

@@ -3,8 +3,10 @@
 import pytest
 
 from kcoord.core.answers import fits
+from kcoord.core.batches import commit_lengths, most_bytes
+from kcoord.core.behaviour import Behaviour
 from kcoord.core.coordinator import Coordinator
-from kcoord.core.offsets import java_long, stored_bytes
+from kcoord.core.offsets import java_long
 from kcoord.core.outcome import Context, Now
 from kcoord.core.settings import GroupSettings
 from tests.core.driver import Driver, sub
@@ -18,6 +20,7 @@ from wire.messages import (
     OffsetCommitRequestTopic,
 )
 from wire.payloads import encode_key, encode_value
+from wire.records import size_of_lengths
 
 LONGEST_TEXT = 32_767
 GROWN = "\ufffd" * 20_000
@@ -190,26 +193,38 @@ def many_commits(count: int, metadata: str = "", group_id: str = "g") -> OffsetC
     return OffsetCommitRequest(group_id=group_id, topics=[OffsetCommitRequestTopic(name="t", partitions=parts)])
 
 
-@pytest.mark.parametrize("metadata", ["", "é" * 100, None])
-def test_a_commit_has_to_fit_one_batch_of_the_offsets_topic(metadata):
-    asked = coordinator(message_max_bytes=10_000)
-    each = 50 + 2 + len((metadata or "").encode())
-    fitting = (10_000 - 61) // each
-    refused = ask(asked, many_commits(fitting + 1, metadata), 8)
+@pytest.mark.parametrize(("metadata", "fitting"), [("", 10783), ("m" * 200, 3506), (None, 10783)])
+def test_a_commit_has_to_fit_one_batch_of_the_offsets_topic(metadata, fitting):
+    """As many as Apache Kafka 4.4 took of a group and a topic with names of these lengths."""
+    asked = coordinator()
+    group = "g" * 35
+    refused = ask(asked, many_commits(fitting + 1, metadata, group), 8)
     assert {one.error_code for one in refused.topics[0].partitions} == {ErrorCode.UNKNOWN_SERVER_ERROR}
     assert len(refused.topics[0].partitions) == fitting + 1
     assert asked.tables.groups == asked.tables.offsets == {}
-    stored = ask(asked, many_commits(fitting, metadata), 8)
+    stored = ask(asked, many_commits(fitting, metadata, group), 8)
     assert {one.error_code for one in stored.topics[0].partitions} == {ErrorCode.NONE}
 
 
+@pytest.mark.parametrize("retention_ms", [-1, 0])
 @pytest.mark.parametrize(
-    ("count", "group_id", "metadata"), [(1, "g", ""), (3_000, "é" * 99, ""), (20, "g", "é" * 1000)]
+    ("count", "group_id", "metadata"), [(1, "g", ""), (3_000, "é" * 99, ""), (20, "g", "é" * 1000), (9_000, "g", "")]
 )
-def test_the_batch_is_never_larger_than_was_thought(count, group_id, metadata):
+def test_the_size_of_a_batch_is_known_to_the_byte(count, group_id, metadata, retention_ms):
+    """Of values that have no topic's id, as before Kafka 4.3; there is no such id in what is stored here."""
+    settings = GroupSettings(behaviour=Behaviour(counts_topic_ids=False))
     request = many_commits(count, metadata, group_id)
-    outcome = coordinator().handle("token", Context(8, "c", "/h"), request, NOW)
+    request.retention_time_ms = retention_ms
+    outcome = Coordinator(settings, lambda: "1").handle("token", Context(4, "c", "/h"), request, NOW)
     rows = [(encode_key(record.key), encode_value(record.value)) for record in outcome.records]
     batch = keyed_batch(rows, 1, base_offset=0, leader_epoch=0)
     assert len(rows) == count
-    assert len(batch) <= stored_bytes(request) <= len(batch) + 10 * count
+    assert len(batch) == size_of_lengths(commit_lengths(settings, request)) <= most_bytes(request)
+
+
+def test_what_is_not_stored_as_its_metadata_is_too_long_does_not_count():
+    asked = coordinator(message_max_bytes=1_000)
+    request = many_commits(2, "m" * 5_000)
+    request.topics[0].partitions += many_commits(1).topics[0].partitions
+    answer = ask(asked, request, 8)
+    assert [one.error_code for one in answer.topics[0].partitions] == [12, 12, 0]

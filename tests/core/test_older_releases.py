@@ -522,6 +522,7 @@ def test_the_defaults_are_those_of_kafka_4():
         pending_leave_rebalances=True,
         names_unknown_group=True,
         too_large_commit=ErrorCode.UNKNOWN_SERVER_ERROR,
+        counts_topic_ids=True,
         deletes_as_a_whole=True,
         last_offset_takes_group=False,
         entries_once=False,

@@ -187,8 +187,7 @@ async def test_a_record_without_bytes_is_a_bug_of_its_own_request(autojump_clock
     bench = await bench_with(nursery)
     member = await bench.stable("g")
     with monkeypatch.context() as patched:
-        patched.setattr("kcoord.core.offsets.utf16_length", lambda _: 0)
-        patched.setattr("kcoord.core.offsets.fits", lambda *_: True)
+        patched.setattr("kcoord.core.offsets.can_keep", lambda *_: True)
         request = commit("h", 4)
         request.topics[0].partitions[0].committed_metadata = "x" * 40_000
         assert commit_error(await bench.shard.submit(V5, request)) == -1

@@ -5,6 +5,7 @@ How many bytes a batch may have is max.message.bytes of that topic, which is the
 
 from typing import Any, Final
 
+from kcoord.check.commits import commit_listed, part
 from kcoord.check.member import Member, settle
 from kcoord.check.probe import Client
 from kcoord.check.rule import rule
@@ -18,7 +19,7 @@ from wire.messages import (
     OffsetDeleteRequestTopic,
 )
 from wire.payloads import GroupMetadataKey, GroupMetadataValue, MemberMetadata, encode_key, encode_value
-from wire.records import size_of
+from wire.records import size_of, size_of_lengths
 
 LIMIT: Final = 1_048_588
 LIMITED: Final = {"message.max.bytes": LIMIT}
@@ -197,6 +198,61 @@ async def batches_5(world: World) -> None:
         return group not in await client.list()
 
     assert await soon(gone)
+
+
+# --- commits ---
+
+
+def size_with(group: str, topic: str, metadata: int, count: int, last: int) -> int:
+    """Return how many bytes a commit has whose offsets have metadata of so many letters, and the last one of others.
+
+    A value of version 4 with its topic's id has 43 bytes beside metadata of more than 126 letters.
+    """
+    key = 10 + len(group) + len(topic)
+    lengths = [*[metadata] * (count - 1), last]
+    return size_of_lengths((key, 43 + length) for length in lengths)
+
+
+@rule(
+    id="batches-6",
+    api="OffsetCommit",
+    says="A commit may be so large that it just fits into a batch with the topics' ids, and no larger.",
+    source="Apache Kafka GroupCoordinatorRecordHelpers.newOffsetCommitRecord, CoordinatorRuntime.append",
+    versions="5-9",
+    since="4.3",
+    settings=LIMITED,
+)
+async def batches_6(world: World) -> None:
+    client, group, t = await world.client(), world.group(), world.t
+    each, count = 3_000, 330
+    while size_with(group, t, each, count, 4_000) < LIMIT:
+        count += 1
+    most = next(last for last in range(4_000, 128, -1) if size_with(group, t, each, count, last) <= LIMIT)
+
+    async def told(last: int) -> set[ErrorCode]:
+        parts = [part(0, 1, "m" * each) for _ in range(count - 1)]
+        ((_, answered),) = await commit_listed(client, group, [(t, [*parts, part(0, 2, "m" * last)])])
+        return {error for _, error in answered}
+
+    assert await told(most + 1) == {FAILED}
+    assert await told(most) == {ErrorCode.NONE}
+    assert await client.fetch(group, {t: [0]}) == {(t, 0): (2, -1, "m" * most)}
+
+
+@rule(
+    id="batches-7",
+    api="OffsetCommit",
+    says="Metadata that is too long takes no room in a batch, as it is not stored.",
+    source="Apache Kafka OffsetMetadataManager.commitOffset",
+    versions="2-9",
+    since="4.0",
+    settings=LIMITED,
+)
+async def batches_7(world: World) -> None:
+    client, group, t = await world.client(), world.group(), world.t
+    parts = [*(part(0, 1, "m" * 5_000) for _ in range(300)), part(1, 1)]
+    ((_, answered),) = await commit_listed(client, group, [(t, parts)])
+    assert answered == [(0, ErrorCode.OFFSET_METADATA_TOO_LARGE)] * 300 + [(1, ErrorCode.NONE)]
 
 
 # --- until 3.9 ---
