@@ -259,28 +259,10 @@ async def batches_7(world: World) -> None:
 
 
 @rule(
-    id="batches-4-3.9",
-    api="OffsetDelete",
-    says="As many offsets are deleted as a request names.",
-    source=f"KIP-496; {BEFORE}",
-    versions="0",
-    until="3.9",
-    settings=LIMITED,
-    topics=("wide",),
-)
-async def batches_4_before(world: World) -> None:
-    client, group = await world.client(), world.group(LONG)
-    await filled(client, group, world.wide)
-    answer = await delete_offsets(client, group, world.wide, MANY)
-    assert (answer.error_code, len(answer.topics[0].partitions)) == (ErrorCode.NONE, MANY)
-    assert await client.fetch(group) == {}
-
-
-@rule(
     id="batches-5-3.9",
     api="DeleteGroups",
-    says="A group is deleted with as many offsets as it has.",
-    source=f"KIP-229; {BEFORE}",
+    says="Offsets can be deleted however many there are, by themselves and with their group.",
+    source=f"KIP-229; KIP-496; {BEFORE}",
     versions="0-2",
     until="3.9",
     settings=LIMITED,
@@ -288,6 +270,10 @@ async def batches_4_before(world: World) -> None:
 )
 async def batches_5_before(world: World) -> None:
     client, group = await world.client(), world.group(LONG)
+    await filled(client, group, world.wide)
+    answer = await delete_offsets(client, group, world.wide, MANY)
+    assert (answer.error_code, len(answer.topics[0].partitions)) == (ErrorCode.NONE, MANY)
+    assert await client.fetch(group) == {}
     await filled(client, group, world.wide)
     assert await client.delete(group) == {group: ErrorCode.NONE}
     assert await client.fetch(group) == {}
