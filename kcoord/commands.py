@@ -158,8 +158,13 @@ def run(arguments: Sequence[str] | None) -> None:
         command, bound, _ = app.parse_args(arguments, exit_on_error=False, print_error=False)
         if command is serve_command:
             command(*bound.args, **bound.kwargs)
-        else:
-            _print(partial(command, *bound.args, **bound.kwargs))
+            return
+        if "console" in bound.arguments:
+            # Of what is printed without a command of ours: help, and the version.
+            from kcoord.console import OutputConsole
+
+            bound.arguments["console"] = OutputConsole()
+        _print(partial(command, *bound.args, **bound.kwargs))
     except (ConfigError, CannotListen, CannotPrint) as error:
         _fail(str(error))
     except UnusedCliTokensError as error:

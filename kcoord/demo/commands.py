@@ -10,9 +10,9 @@ from types import FrameType
 from typing import Annotated, Final, NoReturn
 
 from cyclopts import Parameter
-from rich.console import Console
 
 from kcoord.config import printable
+from kcoord.console import OutputConsole
 from kcoord.demo.members import has_client
 from kcoord.demo.show import Lines, Screen
 from kcoord.demo.stage import Interrupted, Stage, StoryStopped
@@ -84,7 +84,7 @@ def _list() -> None:
 
 def _run(name: str, speed: float, *, live: bool, whole: bool) -> None:
     story = STORIES[name]
-    console = Console(highlight=False, markup=False, emoji=False)
+    console = OutputConsole(highlight=False, markup=False, emoji=False)
     shows = Screen(console) if live and console.is_terminal and not console.is_dumb_terminal else Lines(console)
     with _signals() as got:
         try:

@@ -18,6 +18,7 @@ from kcoord.demo.show import Lines, marks_for, wrapped
 from kcoord.demo.stage import Interrupted, Stage, StoryStopped, is_back, settled
 from kcoord.demo.stories import BUSY_S, STORIES, Act, Kind, MoveClock, Pause, Settled
 from kcoord.testing import CannotListen, ServerGone
+from tests.server.test_outputs import UNREAD, unread
 
 
 @pytest.fixture
@@ -70,6 +71,13 @@ def test_without_kafka_python_it_says_how_to_get_it(ends, monkeypatch):
             " pip install 'kcoord[demo]'\n"
         ),
     )
+
+
+def test_a_story_that_nobody_reads_any_more_stops(monkeypatch, capsys):
+    monkeypatch.setattr(commands, "has_client", lambda: True)
+    with unread(monkeypatch), pytest.raises(SystemExit) as ended:
+        main(["demo", "eager"])
+    assert (ended.value.code, capsys.readouterr().err) == (2, UNREAD)
 
 
 def test_there_are_five_stories_of_at_most_20_seconds():

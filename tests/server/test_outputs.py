@@ -14,11 +14,14 @@ from pathlib import Path
 import pytest
 import trio
 
+from kcoord.cli import main
+from kcoord.commands import app
 from tests.server.client import GIVE_UP, Client, find, join
 
 FULL = Path("/dev/full")
 needs_full = pytest.mark.skipif(not FULL.exists(), reason="the system has no /dev/full")
 DEBUG = ("--log-level", "debug")
+UNREAD = f"kcoord: cannot write to standard output: {os.strerror(errno.EPIPE)}\n"
 
 
 def environment():
@@ -151,6 +154,37 @@ def test_what_cannot_be_printed_is_one_sentence_and_status_2(arguments):
     lines = [line for line in errors.splitlines() if "listening" not in line]
     sentence = f"kcoord: cannot write to standard output: {os.strerror(errno.ENOSPC)}"
     assert (process.returncode, lines) == (2, [sentence])
+
+
+@contextmanager
+def unread(monkeypatch):
+    """Let standard output, in this process, be one whose reader went away."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    with os.fdopen(writer, "w") as output, monkeypatch.context() as patch:
+        patch.setattr(sys, "stdout", output)
+        yield
+
+
+COMMANDS = [name for name in app if not name.startswith("-")]
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    ["", "--help", "--version", "check --list", "check --explain H1", "demo", "groups show --help"]
+    + [f"{name} --help" for name in COMMANDS],
+)
+def test_what_nobody_reads_any_more_is_one_sentence_and_status_2(monkeypatch, capsys, arguments):
+    with unread(monkeypatch), pytest.raises(SystemExit) as ended:
+        main(arguments.split())
+    assert (ended.value.code, capsys.readouterr().err) == (2, UNREAD)
+
+
+def test_help_whose_reader_goes_away():
+    with shell("", "--help", stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        process.stdout.close()
+        assert process.stderr.read() == UNREAD
+        assert process.wait(GIVE_UP) == 2
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["serve", "--help"], ["--version"]])

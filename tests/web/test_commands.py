@@ -15,6 +15,7 @@ from kcoord.web.client import ControlClient
 from kcoord.web.serving import ControlListener
 from tests.server.client import GIVE_UP
 from tests.server.test_command_line import command, environment, run, running
+from tests.server.test_outputs import UNREAD, unread
 
 OFFSET = {"topic": "t", "partition": 1, "offset": 5}
 
@@ -108,6 +109,30 @@ def test_lines_are_as_long_as_they_are_where_the_output_is_no_terminal(kcoord, c
     name = "long-" * 50
     client.ask("PUT", "groups", name, "offsets", body={"offsets": [OFFSET]})
     assert kcoord("groups")[0].splitlines()[1].startswith(f"{name} ")
+
+
+@pytest.mark.parametrize("json", [[], ["--json"]], ids=["text", "json"])
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "groups",
+        "groups show g",
+        "groups move g",
+        "timeline",
+        "timeline g",
+        "timeline g --findings",
+        "faults",
+        "faults add api=Heartbeat error=15",
+        "brokers",
+        "clock",
+    ],
+)
+def test_an_answer_that_nobody_reads_any_more_is_one_sentence_and_status_2(
+    kcoord, client, monkeypatch, arguments, json
+):
+    client.ask("PUT", "groups", "g", "offsets", body={"offsets": [OFFSET]})
+    with unread(monkeypatch):
+        assert kcoord(*arguments.split(), *json)[1:] == ([UNREAD.rstrip()], 2)
 
 
 def test_a_wait_in_vain(kcoord, client):

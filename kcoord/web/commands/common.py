@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from cyclopts import App, Parameter
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
 from kcoord.config import ConfigError, printable
+from kcoord.console import OutputConsole
 from kcoord.control.errors import ControlError, Impossible
 from kcoord.web.client import ControlClient
 
@@ -81,7 +81,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[object]], *, right: Se
     for row in rows:
         made.add_row(*(Text("" if each is None else printable(str(each))) for each in row))
     width = None if sys.stdout.isatty() else _WIDEST
-    Console(file=sys.stdout, highlight=False, width=width).print(made)
+    OutputConsole(file=sys.stdout, highlight=False, width=width).print(made)
 
 
 _WIDEST = 1_000_000
