@@ -86,7 +86,7 @@ def _run(name: str, speed: float, *, live: bool, whole: bool) -> None:
     story = STORIES[name]
     console = OutputConsole(highlight=False, markup=False, emoji=False)
     shows = Screen(console) if live and console.is_terminal and not console.is_dumb_terminal else Lines(console)
-    with _signals() as got:
+    with _signals() as got, _suspendable(shows):
         try:
             with Stage(story, shows, lambda: bool(got), speed) as stage:
                 scene, timeline = stage.run()
@@ -112,18 +112,40 @@ def _close(shows: Lines) -> None:
 
 @contextmanager
 def _signals() -> Iterator[list[int]]:
-    """Note SIGINT and SIGTERM instead of ending by them: the consumers and the server are ended in good order."""
+    """Note signals instead of ending by them: the consumers, the server and the picture are ended in good order.
+
+    SIGHUP and SIGQUIT are left alone where they are ignored, as under nohup.
+    """
     got: list[int] = []
 
     def note(number: int, _frame: FrameType | None) -> None:
         got.append(number)
 
-    before = {each: signal.signal(each, note) for each in (signal.SIGINT, signal.SIGTERM)}
+    heard = [each for each in (signal.SIGHUP, signal.SIGQUIT) if signal.getsignal(each) is not signal.SIG_IGN]
+    before = {each: signal.signal(each, note) for each in (signal.SIGINT, signal.SIGTERM, *heard)}
     try:
         yield got
     finally:
         for each, handler in before.items():
             signal.signal(each, handler)
+
+
+@contextmanager
+def _suspendable(shows: Lines) -> Iterator[None]:
+    """Give the terminal's cursor back for as long as the process is suspended (Ctrl-Z) amid a picture."""
+    if not isinstance(shows, Screen) or signal.getsignal(signal.SIGTSTP) is signal.SIG_IGN:
+        yield
+        return
+
+    def suspend(_number: int, _frame: FrameType | None) -> None:
+        with shows.cursor_given_back():
+            signal.raise_signal(signal.SIGSTOP)
+
+    before = signal.signal(signal.SIGTSTP, suspend)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTSTP, before)
 
 
 def _fail(sentence: str) -> NoReturn:

@@ -1,6 +1,8 @@
 """Shows a story: live where there is a terminal, else line by line; and what it came to."""
 
-from collections.abc import Sequence
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Final
 
 from rich.console import Console, ConsoleRenderable
@@ -33,6 +35,8 @@ _STYLES: Final = {
 _PARTITIONS: Final = ("bright_cyan", "bright_yellow", "bright_magenta", "bright_green", "bright_blue", "bright_white")
 _INDENT: Final = 12
 """Characters before the text of an entry: its continued lines stand below that."""
+_SHOW_CURSOR: Final = b"\x1b[?25h"
+_HIDE_CURSOR: Final = b"\x1b[?25l"
 _FEWEST: Final = 20
 """Columns below which nothing is laid out for: a narrower terminal breaks the lines."""
 
@@ -117,6 +121,18 @@ class Screen(Lines):
         """Leave the place, and print all that happened."""
         self.close()
         super().end(story, scene, timeline, whole=whole)
+
+    @contextmanager
+    def cursor_given_back(self) -> Iterator[None]:
+        """Show the cursor meanwhile. May be called amid anything that is being drawn, as by a signal."""
+        # Not by the console: what it has still to write may be half of something.
+        terminal = self.console.file.fileno()
+        hidden = self._live.is_started
+        if hidden:
+            os.write(terminal, _SHOW_CURSOR)
+        yield
+        if hidden:
+            os.write(terminal, _HIDE_CURSOR)
 
     def close(self) -> None:
         """Give the terminal back as it was."""
