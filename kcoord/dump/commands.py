@@ -22,12 +22,14 @@ from kcoord.dump.replay import Replay
 from kcoord.dump.session import Session
 from kcoord.dump.show import finding_as_text
 from kcoord.dump.taps import Printer, PrintingTap, RecordingTap, Tap
+from kcoord.shown import shown
 
 STDIN = "-"
 DIFFERENT = 1
 """The exit status of a replay whose answers differ."""
 LONGEST_PATIENCE = 86_400.0
 """In seconds."""
+LAST_PORT = 65_535
 
 
 def dump_command(
@@ -86,6 +88,8 @@ def dump_command(
         Print values of more than 64 bytes to their end.
 
     """
+    if port is not None and not 1 <= port <= LAST_PORT:
+        raise BadInput(f"--port is {shown(port)}: it must be a number from 1 to {LAST_PORT}")
     printer = Printer(
         _print_flushed if listen is not None or to is not None else sys.stdout.write,
         json=json,
@@ -98,7 +102,7 @@ def dump_command(
     if listen is not None or to is not None:
         if file is not None or response is not None or port is not None:
             raise BadInput("with --listen and --to there is neither FILE nor --response nor --port")
-        target = _address("--to", to)
+        target = _target("--to", to)
         _run_proxy(_address("--listen", listen), target, PrintingTap(printer, str(target)), rewrite=rewrite)
         return
     if rewrite:
@@ -144,7 +148,7 @@ def record_command(
         Put the proxy's address into Metadata, FindCoordinator and DescribeCluster answers; for a single broker.
 
     """
-    listening, target = _address("--listen", listen), _address("--to", to)
+    listening, target = _address("--listen", listen), _target("--to", to)
     try:
         with file.open("x", encoding="ascii", buffering=1) as lines:
 
@@ -203,9 +207,11 @@ def replay_command(
         Names of fields that are not compared, with commas between.
 
     """
-    target = _address("TO", to)
-    if not 0 < patience < LONGEST_PATIENCE:
-        raise BadInput(f"--patience is {patience}: it must be a number of seconds, above 0")
+    target = _target("TO", to)
+    if not 0 < patience <= LONGEST_PATIENCE:
+        raise BadInput(
+            f"--patience is {patience}: it must be a number of seconds above 0, and at most {LONGEST_PATIENCE:g}"
+        )
     _let_through_any_text()
 
     def found(finding: Finding) -> None:
@@ -258,6 +264,14 @@ def _address(flag: str, text: str | None) -> Address:
         return Address.parse(text)
     except ValueError as error:
         raise BadInput(f"{flag} is {text!r}: {error}") from None
+
+
+def _target(flag: str, text: str | None) -> Address:
+    """Read where something is to be connected to. Raises BadInput."""
+    address = _address(flag, text)
+    if address.port == 0:
+        raise BadInput(f"{flag} is {text!r}: nobody listens at port 0")
+    return address
 
 
 def _frames(file: str, port: int | None, *, answers: bool) -> Iterator[Frame | Remark]:

@@ -6,13 +6,15 @@ from kcoord.dump.api_names import API_NAMES, api_name
 from kcoord.dump.frames import BadInput
 from wire.messages import REQUESTS
 
+_LAST_KEY: Final = 2**15 - 1
+"""Keys have 16 bits, and a sign."""
 _KEYS: Final = {name.lower(): key for key, name in enumerate(API_NAMES)}
 
 
 def api_key(text: str) -> int:
     """Return the key of an API that a person names, or gives as a number. Raises BadInput."""
     wanted = text.strip()
-    if wanted.isdecimal() and len(wanted) < 6:
+    if wanted.isdecimal() and len(wanted) < 6 and int(wanted) <= _LAST_KEY:
         return int(wanted)
     try:
         return _KEYS[wanted.lower()]

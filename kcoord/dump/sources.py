@@ -70,7 +70,7 @@ def read(
     Args:
         file: Open for reading bytes; it is left open.
         name: What errors call it.
-        port: Of captures, only connections with one end there.
+        port: Of a capture, only connections with one end there.
         answers: Whether single frames are answers; captures and sessions know it themselves.
         most: Bytes that a frame may have.
 
@@ -87,6 +87,8 @@ def read(
     is_capture, is_session = head[:4] in MAGICS, head.startswith(SESSION)
     if answers and (is_capture or is_session):
         raise BadInput(f"--response is for single frames; {name} says itself what answers what")
+    if port is not None and not is_capture:
+        raise BadInput(f"--port is for captures; {name} is none")
     if is_capture:
         reassembly = Reassembly(port, most)
         try:

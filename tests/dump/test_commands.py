@@ -94,6 +94,12 @@ def test_answers_are_printed(run, tmp_path, monkeypatch):
         (["dump", "/dev/null", "--response", "11:x"], "it must be KEY:VERSION"),
         (["dump", "/dev/null", "--response", "11:99"], "JoinGroup is described in versions 0 to 9"),
         (["dump", "/dev/null", "--response", "68:0"], "the messages of ConsumerGroupHeartbeat are not described here"),
+        (["dump", "/dev/null", "--only", "32768"], "no API is called '32768'"),
+        (["dump", "/dev/null", "--port", "99999"], "--port is 99999: it must be a number from 1 to 65535"),
+        (["dump", "/dev/null", "--port", "65536"], "--port is 65536"),
+        (["dump", "/dev/null", "--port", "0"], "--port is 0"),
+        (["dump", "/dev/null", "--port", "-1"], "--port is -1"),
+        (["dump", "/dev/null", "--port", "9" * 4000], "--port is a number of more than 30 digits"),
         (["dump", "/dev/null", "--rewrite"], "--rewrite is for --listen and --to"),
         (["dump", "--listen", "127.0.0.1:0"], "--to is missing"),
         (["dump", "--to", NOBODY], "--listen is missing"),
@@ -106,7 +112,12 @@ def test_answers_are_printed(run, tmp_path, monkeypatch):
         (["replay", "/nonexistent", NOBODY], "cannot read /nonexistent"),
         (["replay", "/dev/null", "nobody"], "TO is 'nobody'"),
         (["replay", "/dev/null", NOBODY], "/dev/null is not a session"),
+        (["dump", "--listen", NOBODY, "--to", "127.0.0.1:0"], "--to is '127.0.0.1:0': nobody listens at port 0"),
+        (["record", "/dev/null", "--listen", NOBODY, "--to", "127.0.0.1:0"], "--to is '127.0.0.1:0'"),
+        (["replay", "/dev/null", "127.0.0.1:0"], "TO is '127.0.0.1:0'"),
+        (["replay", "/dev/null", "127.0.0.1:65536"], "with a port of at most 65535"),
         (["replay", "/dev/null", NOBODY, "--patience", "0"], "--patience is 0.0"),
+        (["replay", "/dev/null", NOBODY, "--patience", "86401"], "above 0, and at most 86400"),
         (["replay", "/dev/null", NOBODY, "--patience", "nan"], "--patience is nan"),
         (["replay", "/dev/null"], "requires an argument"),
     ],
@@ -115,6 +126,14 @@ def test_what_is_wrong_is_one_sentence_and_status_2(run, arguments, words):
     status, output, errors = run(*arguments)
     assert (status, output, errors.count("\n")) == (2, "", 1)
     assert words in errors.replace("Parameter", "parameter")
+
+
+def test_a_port_is_asked_for_in_captures_only(run, tmp_path):
+    path = tmp_path / "frames"
+    path.write_bytes(heartbeat())
+    assert run("dump", str(path), "--port", "65535") == (
+        2, "", f"kcoord: --port is for captures; {path} is none\n",
+    )  # fmt: skip
 
 
 def test_what_could_be_read_is_printed_first(run, tmp_path):
