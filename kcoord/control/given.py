@@ -60,6 +60,11 @@ def number(what: str, value: object, most: int = MOST_NUMBER) -> int:
     return value
 
 
+def most_events(value: object) -> int | None:
+    """Return how many events are told, where not all are. Raises Impossible."""
+    return None if value is None else number("most_events", value)
+
+
 def partitions(name: str, value: object) -> int:
     """Return how many partitions a topic is to have. Raises Impossible."""
     if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= MOST_PARTITIONS:

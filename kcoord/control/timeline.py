@@ -9,6 +9,14 @@ from kcoord.control.errors import NotFound
 from kcoord.timeline import Recorder, Timeline
 
 
+class CheckedTimeline(Timeline):
+    """A timeline in the hands of whoever asks for it: what it is given is looked at, as what a control is given."""
+
+    def text(self, *, most_events: int | None = None) -> str:
+        """Tell it as a story: see `kcoord.timeline.Timeline.text`. Raises Impossible."""
+        return super().text(most_events=given.most_events(most_events))
+
+
 class TimelineControl:
     """The timelines of a server's groups."""
 
@@ -30,7 +38,7 @@ class TimelineControl:
         timeline = self._recorder.of(given.group(group_id))
         if timeline is None:
             raise NotFound(f"nothing is known of a group {group_id}")
-        return timeline
+        return CheckedTimeline(timeline.group, timeline.events, timeline.until)
 
     def story(self, group_id: str) -> tuple[str, dict[str, Any] | None]:
         """Return what happened to a group as text, whatever is known of it, and as plain data if anything is."""

@@ -73,7 +73,10 @@ class Timeline:
         return f"Group {self.group}: {self.state}, generation {last.number}{protocol}{who}"
 
     def text(self, *, most_events: int | None = None) -> str:
-        """Tell it as a story: what matters first, then the events, of which only the last `most_events` are told."""
+        """Tell it as a story: what matters first, then the events, of which only the last `most_events` are told.
+
+        That is a number from 0; without it all of them are told.
+        """
         lines = story(self.title, self.events, self.generations, self.findings, self.names, self.until, most_events)
         return "\n".join(printable(line, LONGEST_LINE) for line in lines)
 

@@ -295,8 +295,9 @@ class RemoteTimeline:
         """Return it as what JSON has."""
         return self._told
 
-    def text(self, *, most_events: int | None = None) -> str:  # noqa: ARG002 - it is told as a whole
-        """Return it as a story."""
+    def text(self, *, most_events: int | None = None) -> str:
+        """Return it as a story, which is told as a whole, however many events are asked for. Raises Impossible."""
+        given.most_events(most_events)
         return self._text
 
     def __str__(self) -> str:

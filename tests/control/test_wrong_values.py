@@ -7,9 +7,9 @@ from kcoord.control.brokers import BrokersControl
 from kcoord.control.clock import ClockControl
 from kcoord.control.faults import FaultsControl
 from kcoord.control.groups import GroupsControl
-from kcoord.control.timeline import TimelineControl
+from kcoord.control.timeline import CheckedTimeline, TimelineControl
 from kcoord.control.topics import TopicsControl
-from tests.control.wrong import awaited_refusal, check, written, wrong_calls
+from tests.control.wrong import WRONG, awaited_refusal, check, refusal, written, wrong_calls
 
 INSIDE = {
     GroupsControl: ("delete_all", "lately"),
@@ -54,6 +54,18 @@ async def test_nothing_happens(autojump_clock, bench, part, cls):
         assert snapshot(control) == before, f"{method} takes {written(how)}"
         walked.add(method)
     assert walked
+
+
+async def test_a_story(autojump_clock, bench):
+    await bench.stable(bench.consumer("a"))
+    timeline = bench.control.timeline.of("g")
+    walked = 0
+    for method, how, expected in wrong_calls(CheckedTimeline):
+        check(refusal(getattr(timeline, method), **how), expected, method, how)
+        walked += 1
+    assert walked > len(WRONG["most_events"])
+    assert timeline.text(most_events=2**31 - 1) == timeline.text(most_events=None) == str(timeline)
+    assert timeline.text(most_events=0).endswith(f"\n  ... {len(timeline.events)} earlier ones are left out ...")
 
 
 async def test_a_sentence_is_one_line_whatever_names_are_in_it(autojump_clock, bench):

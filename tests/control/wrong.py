@@ -34,6 +34,7 @@ WRONG = {
     "to": [77, *NO_NUMBER],
     "number": [None, 77, *NO_NUMBER],
     "members": NO_NUMBER,
+    "most_events": NO_NUMBER,
     "generation": NO_NUMBER,
     "state": ["", "stable", "Running", "Empty", "Dead", b"Stable", 1, True, [], object(), "\ud800"],
     "partitions": [None, 0, 100_001, 10**9, *NO_NUMBER],

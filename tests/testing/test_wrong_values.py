@@ -10,7 +10,8 @@ from kcoord.testing.brokers import AsyncBrokers, Brokers
 from kcoord.testing.external import ExternalKcoord
 from kcoord.testing.faults import AsyncFaults, Faults
 from kcoord.testing.remote import RemoteKcoord
-from tests.control.wrong import awaited_refusal, check, refusal, wrong_calls
+from kcoord.web.remote import RemoteTimeline
+from tests.control.wrong import WRONG, awaited_refusal, check, refusal, wrong_calls
 from tests.testing.clients import Consumer, alone
 
 NOT_ASKED = ("start", "close", "run", "run_async", "control_url", "reset")
@@ -63,6 +64,13 @@ def test_in_process(k, name, cls):
 def test_over_http(k, name, cls, monkeypatch):
     monkeypatch.setattr(RemoteKcoord, "reset", lambda _self: None)
     walk(k, RemoteKcoord(k.control_url), name, cls)
+
+
+def test_stories(k):
+    for timeline in (k.timeline("g"), k.timelines()[0], RemoteTimeline("g", {}, "")):
+        for value in WRONG["most_events"]:
+            how = {"most_events": value}
+            check(refusal(timeline.text, **how), Impossible, "text", how)
 
 
 @pytest.mark.parametrize("loop", [asyncio.run, lambda coroutine: trio.run(lambda: coroutine)], ids=["asyncio", "trio"])
