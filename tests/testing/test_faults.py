@@ -32,6 +32,40 @@ def test_a_fault_that_was_for_no_request_warns(server):
             pass
 
 
+NEVER = r"^a fault \(api='Heartbeat', error=25\) was never in force: it is within `{} kcoord\.faults\(\.\.\.\):`$"
+
+
+def test_a_fault_without_with_warns_where_it_stands(server):
+    with pytest.warns(FaultNeverMet, match=NEVER.format("with")) as told:
+        server.faults(api="Heartbeat", error=25)
+    assert [each.filename for each in told] == [__file__]
+    with pytest.warns(FaultNeverMet, match=NEVER.format("async with")) as told:
+        server.aio.faults(api="Heartbeat", error=25)
+    assert [each.filename for each in told] == [__file__]
+    assert server.faults.list() == ()
+
+
+def test_what_a_fault_without_with_is_called_with_is_one_short_line(server):
+    with pytest.warns(FaultNeverMet) as told:
+        server.faults(group="a\nb" * 1000, member=object(), seed=10**5000)
+    assert str(told[0].message).isprintable()
+    assert len(str(told[0].message)) < 1000
+
+
+def test_a_fault_that_told_already_that_it_is_not_in_force_says_no_more(server):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for ask in (
+            lambda fault: fault.view(),
+            lambda fault: fault.release(),
+            lambda fault: fault.__exit__(*[None] * 3),
+        ):
+            with pytest.raises(RuntimeError, match="within a with statement"):
+                ask(server.faults(error=27))
+        with pytest.raises(Impossible), server.faults(error="NOPE"):
+            pass
+
+
 def test_a_test_that_fails_within_is_not_warned_besides(server):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
