@@ -11,7 +11,7 @@ from http import HTTPStatus
 from importlib.resources import files
 from ipaddress import ip_address
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 import trio
 from starlette.applications import Starlette
@@ -102,10 +102,25 @@ class Guard:
         # name that belongs to somebody else can be made to lead here.
         if "origin" in request.headers:
             return refusal(HTTPStatus.FORBIDDEN, "pages in browsers are not let in without a token")
-        host = request.url.hostname or ""
-        if not is_local(host):
-            return refusal(HTTPStatus.FORBIDDEN, f"without a token this control is no {host!r}, but at 127.0.0.1")
+        named = request.headers.get("host")
+        host = request.url.hostname if named is None else host_in(named)
+        if not is_local(host or ""):
+            sentence = f"without a token this control is no {host or named!r}, but at 127.0.0.1"
+            return refusal(HTTPStatus.FORBIDDEN, sentence)
         return None
+
+
+def host_in(named: str) -> str | None:
+    """Return the host of what a request says that it is for, HOST or HOST:PORT, in small letters; None if it is none.
+
+    For `Request.url` what makes no sense is the address at which the request arrived.
+    """
+    try:
+        parts = urlsplit(f"//{named}")
+        port = parts.port
+    except ValueError:
+        return None
+    return None if port == 0 else parts.hostname
 
 
 def is_local(host: str) -> bool:

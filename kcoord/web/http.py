@@ -4,6 +4,7 @@ Nothing here outlives a cancellation, whatever a client does not read, and an ap
 connection.
 """
 
+import re
 from collections.abc import Callable
 from contextlib import suppress
 from http import HTTPStatus
@@ -22,6 +23,8 @@ PATIENCE = 75.0
 """Seconds for which a connection may be silent between two requests, or within one."""
 LAST_BYTES = 1.0
 """Seconds in which a client may take the last answer, and stop sending what nobody reads."""
+_ABSOLUTE_FORM = re.compile(rb"https?://([^/?]*)(.*)", re.IGNORECASE)
+"""What a request asks for if it was made for a proxy, or by one: a whole URL, in which there is no fragment."""
 
 
 async def serve_connection(app: ASGIApp, stream: trio.SocketStream, on_failure: Callable[[Exception], None]) -> None:
@@ -77,7 +80,14 @@ class Connection:
                 pass
 
     def _scope(self, event: h11.Request) -> dict[str, Any]:
-        path, _, query = event.target.partition(b"?")
+        target, headers = event.target, list(event.headers)
+        if (absolute := _ABSOLUTE_FORM.fullmatch(target)) is not None:
+            # What such a request names is what counts, whatever its header says (RFC 9112, 3.2.2).
+            authority, target = absolute.groups()
+            headers = [(b"host", authority), *(each for each in headers if each[0] != b"host")]
+        path, _, query = target.partition(b"?")
+        if absolute is not None:
+            path = path or b"/"
         return {
             "type": "http",
             "asgi": {"version": "3.0", "spec_version": "2.3"},
@@ -88,7 +98,7 @@ class Connection:
             "raw_path": path,
             "query_string": query,
             "root_path": "",
-            "headers": list(event.headers),
+            "headers": headers,
             "client": self._client,
             "server": self._server,
         }

@@ -118,6 +118,47 @@ async def test_a_request_behind_a_wait_has_its_turn(place):
     assert (await peer.hear())[2] == []
 
 
+@pytest.mark.parametrize(
+    ("target", "status"),
+    [
+        ("http://127.0.0.1:{port}/clock", 200),
+        ("HTTP://localhost/clock", 200),
+        ("https://[::1]:1/clock", 200),
+        ("http://127.0.0.1", 200),
+        ("http://127.0.0.1?x=1", 400),
+        ("http://127.0.0.1/timeline/g?format=json", 404),
+        ("http://127.0.0.1/groups/http%3A%2F%2Fa%2Fb", 404),
+        ("http://127.0.0.1//clock", 404),
+        ("http://evil.example/clock", 403),
+        ("http://127.0.0.1@evil.example/clock", 403),
+        ("http://user@LOCALHOST:/clock", 200),
+        ("http:///clock", 403),
+        ("http://[/clock", 403),
+        ("ftp://127.0.0.1/clock", 404),
+        ("/http://127.0.0.1/clock", 404),
+        ("127.0.0.1:80", 404),
+        ("*", 404),
+    ],
+)
+async def test_a_whole_url_is_asked_for_as_clients_of_proxies_do(place, target, status):
+    """RFC 9112, 3.2.2: it is to be accepted, and counts instead of the header."""
+    peer = await place.connect()
+    for host in ("127.0.0.1", "evil.example") if target[:4].lower() == "http" else ("127.0.0.1",):
+        line = f"GET {target.format(port=place.port)} HTTP/1.1\r\nHost: {host}\r\n\r\n"
+        await peer.say(line.encode())
+        got, _, told = await peer.hear()
+        assert (got, "error" in told) == (status, status >= 400), told
+
+
+@pytest.mark.parametrize(
+    "host", ["", "[", "127.0.0.1:x", "127.0.0.1:99999", "127.0.0.1:0", "evil.example:x", "127.0.0.1@evil.example"]
+)
+async def test_a_host_that_makes_no_sense_is_not_this_machine(place, host):
+    peer = await place.connect()
+    await peer.say(f"GET /clock HTTP/1.1\r\nHost: {host}\r\n\r\n".encode())
+    assert (await peer.hear())[0] == 403
+
+
 async def test_head(place):
     peer = await place.connect()
     await peer.say(b"HEAD /clock HTTP/1.1\r\nHost: localhost\r\n\r\n")
