@@ -23,12 +23,16 @@ _SHOWN: Final = 30
 
 
 class NotKafka(ValueError):
-    """What was said is no answer to a request of Kafka's; the text shows how it begins."""
+    """What was said is no answer to a request of Kafka's; the text shows how it begins.
 
-    def __init__(self, said: bytes) -> None:
+    `why` is what is wrong with it if that is not to be seen there.
+    """
+
+    def __init__(self, said: bytes, why: str = "") -> None:
         shown = f"{said[:_SHOWN]!r}{'...' if len(said) > _SHOWN else ''}"
+        reason = f": {why}" if why else ""
         super().__init__(
-            f"it says {shown}, which is no answer of Kafka's; does it speak Kafka's protocol, without TLS?"
+            f"it says {shown}, which is no answer of Kafka's{reason}; does it speak Kafka's protocol, without TLS?"
         )
 
 
@@ -60,10 +64,10 @@ async def _hear(client: Client, asked: str, correlation_id: int) -> None:
         except (trio.BrokenResourceError, trio.ClosedResourceError):
             data = b""
         if not data:
-            raise NotKafka(said) if said else Closed(asked)
+            raise NotKafka(said, "the connection ends there") if said else Closed(asked)
         said += data
         if not 0 <= int.from_bytes(said[:4].ljust(4, b"\0"), signed=True) <= LARGEST:
             raise NotKafka(said)
-    if _BEGINNING.unpack_from(said)[1] != correlation_id:
-        raise NotKafka(said)
+    if (number := _BEGINNING.unpack_from(said)[1]) != correlation_id:
+        raise NotKafka(said, f"its correlation id would be {number}, and {asked} was asked with {correlation_id}")
     client.frames.feed(said)

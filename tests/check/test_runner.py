@@ -382,7 +382,6 @@ async def says(rule_of, *parts, closes=False, **plan):
         b"220 mail.example.org ESMTP\r\n",
         b"-ERR unknown command\r\n",
         b"\x15\x03\x03\x00\x02\x02\x46",  # an alert of TLS
-        b"\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x05",  # settings of HTTP/2
         b"\x00\x10\x00\x01",
         b"\xff\xff\xff\xff",
         b"H",
@@ -394,9 +393,26 @@ async def test_what_is_no_answer_of_kafkas_is_told_at_once(autojump_clock, rule_
     assert seconds == 0
 
 
+@pytest.mark.parametrize(
+    ("said", "number"),
+    [
+        (b"\x00\x00\x06\x04\x00\x00\x00\x00\x00\x00\x05", 0),  # settings of HTTP/2
+        (b"\x00\x00\x00\x0a\x00\x00\x00\x02\x00\x00\x00\x00\x00\x00", 2),  # an answer, but to something else
+        (b"\x00\x00\x00\x0a\xff\xff\xff\xff\x00\x00\x00\x00\x00\x00", -1),
+    ],
+)
+async def test_an_answer_to_something_else_is_told_in_words(autojump_clock, rule_of, said, number):
+    why, seconds = await says(rule_of, said)
+    assert why == (
+        f"it says {said!r}, which is no answer of Kafka's: its correlation id would be {number}, and ApiVersions 0 was "
+        "asked with 1; does it speak Kafka's protocol, without TLS?"
+    )
+    assert seconds == 0
+
+
 async def test_what_ends_before_it_is_an_answer(autojump_clock, rule_of):
     why, seconds = await says(rule_of, b"\x00", b"\x00", closes=True)
-    assert why.startswith(r"it says b'\x00\x00', which is no answer of Kafka's")
+    assert why.startswith(r"it says b'\x00\x00', which is no answer of Kafka's: the connection ends there; does it")
     assert seconds == 2
     why, _ = await says(rule_of, closes=True)
     assert why == "the broker closed the connection instead of answering ApiVersions 0; does it want TLS or SASL?"
