@@ -4,6 +4,7 @@ Whatever is wrong with them is said in one sentence on standard error, with exit
 cannot be written to; but a log that cannot be written is no reason to end.
 """
 
+import errno
 import gc
 import os
 import re
@@ -393,6 +394,9 @@ def _print(what: Callable[[], Any]) -> None:
         what()
         sys.stdout.flush()
     except OSError as error:
+        if error.errno == errno.EMFILE:
+            # Not a word of an output: something was to be opened.
+            raise
         # The interpreter will try to write the rest when it ends: let it.
         nowhere = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nowhere, sys.stdout.fileno())

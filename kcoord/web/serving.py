@@ -81,6 +81,8 @@ class _Patient(trio.abc.Listener[trio.SocketStream]):
     async def accept(self) -> trio.SocketStream:
         """Return the next client."""
         while True:
+            # Without descriptors `accept` fails also if nobody is there.
+            await trio.lowlevel.wait_readable(self._listener.socket)
             try:
                 return await self._listener.accept()
             except OSError as error:

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import trio
 
+from kcoord import commands
 from kcoord.cli import main
 from kcoord.commands import app
 from tests.server.client import GIVE_UP, Client, find, join
@@ -185,6 +186,57 @@ def test_help_whose_reader_goes_away():
         process.stdout.close()
         assert process.stderr.read() == UNREAD
         assert process.wait(GIVE_UP) == 2
+
+
+@pytest.mark.parametrize("files", [5, 7, 8, 9])
+def test_where_hardly_any_file_may_be_opened_there_is_no_traceback(files):
+    """Either it serves, or it says in one sentence why it does not."""
+    words = ["sh", "-c", f'ulimit -n {files}; exec "$@"', "sh", sys.executable, "-m", "kcoord", "serve"]
+    with subprocess.Popen(
+        [*words, "--listen=127.0.0.1:0", "--control=127.0.0.1:0"],
+        env=environment(),
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        if files > 7 and process.stdout.readline() and "is controlled at" in process.stdout.readline():
+            process.terminate()
+            assert "Traceback" not in process.communicate()[1]
+            assert process.returncode == 0
+        else:
+            lines = [line for line in process.communicate()[1].splitlines() if "listening  " not in line]
+            assert process.returncode == 2
+            assert len(lines) == 1
+            assert re.match(f"kcoord: .*{os.strerror(errno.EMFILE)}", lines[0])
+
+
+TOO_MANY = OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+LIBRARY = ImportError(f"libssl.so: cannot open shared object file: {os.strerror(errno.EMFILE)}")
+OTHER = OSError(errno.ENOENT, "it is not there")
+
+
+@pytest.mark.parametrize("error", [TOO_MANY, LIBRARY, ExceptionGroup("", [TOO_MANY, ExceptionGroup("", [LIBRARY])])])
+def test_a_want_of_descriptors_is_one_sentence_and_status_2(monkeypatch, capsys, error):
+    monkeypatch.setattr(commands, "run", raising(error))
+    with pytest.raises(SystemExit) as ended:
+        main([])
+    assert ended.value.code == 2
+    assert re.fullmatch(f"kcoord: {os.strerror(errno.EMFILE)}: ulimit -n says [0-9]+\n", capsys.readouterr().err)
+
+
+@pytest.mark.parametrize("error", [OTHER, ImportError("no such module"), ExceptionGroup("", [TOO_MANY, OTHER])])
+def test_other_errors_are_raised(monkeypatch, error):
+    monkeypatch.setattr(commands, "run", raising(error))
+    with pytest.raises(type(error)) as raised:
+        main([])
+    assert raised.value is error
+
+
+def raising(error):
+    def run(_arguments):
+        raise error
+
+    return run
 
 
 @pytest.mark.parametrize("arguments", [["--help"], ["serve", "--help"], ["--version"]])

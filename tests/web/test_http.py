@@ -6,6 +6,7 @@ import os
 
 import pytest
 import trio
+from trio.testing import wait_all_tasks_blocked
 
 from kcoord.config import Address
 from kcoord.control import Control
@@ -255,6 +256,8 @@ async def test_without_descriptors_clients_wait_and_somebody_is_told(nursery, mo
 
     monkeypatch.setattr(trio.SocketListener, "accept", accept_in_the_end)
     place = await placed(nursery)
+    await wait_all_tasks_blocked()
+    assert len(failing) == 3
     assert (await (await place.connect()).ask("GET /clock"))[0] == 200
     (note,) = [each for each in place.server.notes if isinstance(each, AcceptFailed)]
     assert (note.listener, note.why) == ("control", f"[Errno {code}] {os.strerror(code)}")
