@@ -13,9 +13,10 @@ from kcoord.control import Control, Impossible, NotFound, TopicView, given
 from kcoord.control.errors import ControlError
 from kcoord.control.topics import NO_SETTINGS
 from kcoord.testing.brokers import Brokers
-from kcoord.testing.defaults import Masks, Settings, Topics, config_for
+from kcoord.testing.defaults import Masks, Settings, Topics
 from kcoord.testing.faults import Faults
 from kcoord.testing.refusals import is_refusal
+from kcoord.testing.running import check_arguments, check_brokers
 from kcoord.testing.sync import Clock, Kcoord
 from wire.errors import ErrorCode
 from wire.frame import FrameBuffer
@@ -58,7 +59,15 @@ class ExternalKcoord(Kcoord):
         settings: Settings | None = None,
         kafka_defaults: bool = False,
     ) -> None:
-        config_for(topics, settings, kafka_defaults=kafka_defaults, brokers=brokers, as_version=as_version, mask=mask)
+        check_arguments(
+            bootstrap,
+            topics,
+            settings,
+            kafka_defaults=kafka_defaults,
+            brokers=brokers,
+            as_version=as_version,
+            mask=mask,
+        )
         self._bootstrap = bootstrap
         self._created: set[str] = set()
         self._topics = dict(topics or {})
@@ -69,14 +78,7 @@ class ExternalKcoord(Kcoord):
         if not colon or not host or not port.isdecimal():
             raise Impossible(f"KCOORD_BOOTSTRAP is {bootstrap!r}: it must be HOST:PORT")
         self._address = (host.strip("[]"), int(port))
-        if as_version is not None or mask:
-            raise Impossible(f"the server at {bootstrap} is of the release that it is of, and nothing of it is masked")
-        if settings:
-            raise Impossible(f"the server at {bootstrap} cannot be given settings: {', '.join(settings)}")
-        if brokers is not None:
-            having = len(self._ask(MetadataRequest(topics=[], allow_auto_topic_creation=False)).brokers)
-            if having < brokers:
-                raise Impossible(f"the server at {bootstrap} has {having} brokers, and {brokers} are wanted")
+        check_brokers(bootstrap, brokers, self._count_brokers)
         self._create_configured()
 
     @property
@@ -140,6 +142,9 @@ class ExternalKcoord(Kcoord):
             for each in answer.topics
             if not each.is_internal
         )
+
+    def _count_brokers(self) -> int:
+        return len(self._ask(MetadataRequest(topics=[], allow_auto_topic_creation=False)).brokers)
 
     def _create_configured(self) -> None:
         known = {each.name: each.partitions for each in self.topics()} if self._topics else {}

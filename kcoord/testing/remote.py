@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from kcoord.control import Control, Impossible
 from kcoord.testing.brokers import Brokers
-from kcoord.testing.defaults import Masks, Settings, Topics, config_for
+from kcoord.testing.defaults import Masks, Settings, Topics
 from kcoord.testing.faults import Faults
 from kcoord.testing.refusals import is_refusal
+from kcoord.testing.running import check_arguments, check_brokers
 from kcoord.testing.sync import Clock, Kcoord
 from kcoord.testing.thread import ServerThread
 from kcoord.web.client import ControlClient
@@ -48,11 +49,15 @@ class RemoteKcoord(Kcoord):
         settings: Settings | None = None,
         kafka_defaults: bool = False,
     ) -> None:
-        config_for(topics, settings, kafka_defaults=kafka_defaults, brokers=brokers, as_version=as_version, mask=mask)
-        if as_version is not None or mask:
-            raise Impossible(f"the server at {url} is of the release that it is of, and nothing of it is masked")
-        if settings:
-            raise Impossible(f"the server at {url} cannot be given settings: {', '.join(settings)}")
+        check_arguments(
+            url,
+            topics,
+            settings,
+            kafka_defaults=kafka_defaults,
+            brokers=brokers,
+            as_version=as_version,
+            mask=mask,
+        )
         self._url = url
         # It has the methods of a control, and what they return, but for timelines, is the same.
         self._control = cast("Control", RemoteControl(ControlClient.from_environment(url)))
@@ -61,9 +66,7 @@ class RemoteKcoord(Kcoord):
         self.faults = Faults(self)
         self.brokers = Brokers(self)
         self._bootstrap = bootstrap or self._control.bootstrap
-        having = len(self._control.brokers.list())
-        if brokers is not None and having < brokers:
-            raise Impossible(f"the server at {url} has {having} brokers, and {brokers} are wanted")
+        check_brokers(url, brokers, lambda: len(self._control.brokers.list()))
         self.reset()
 
     @property
