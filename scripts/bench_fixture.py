@@ -20,6 +20,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from ending import in_order
+
 IMPORTS = "import time; t = time.perf_counter(); from kcoord.testing import Kcoord; print(time.perf_counter() - t)"
 PLUGINS = (
     "import time, pytest; t = time.perf_counter(); import kcoord.bootstrap_option; "
@@ -101,4 +103,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with in_order():
+        sys.exit(main())

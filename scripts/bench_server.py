@@ -26,6 +26,7 @@ from pathlib import Path
 
 from bench_connections import Connection, Dialect
 from bench_load import cpu_seconds, resident_kib
+from ending import in_order
 
 from wire.messages import (
     CreatableTopic,
@@ -292,4 +293,5 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    with in_order():
+        main()

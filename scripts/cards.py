@@ -37,6 +37,7 @@ ROOT: Final = Path(__file__).parent.parent
 sys.path.insert(0, str(ROOT))
 
 from integration.server import Server  # noqa: E402 - it is no part of the package
+from scripts.ending import in_order  # noqa: E402
 from scripts.reference import Unusable, started  # noqa: E402
 
 README: Final = ROOT / "README.md"
@@ -192,4 +193,5 @@ def main() -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with in_order():
+        sys.exit(main())

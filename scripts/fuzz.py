@@ -27,6 +27,7 @@ from integration.fuzz.brokers import PROFILES, Profile, kcoord
 from integration.fuzz.campaign import Campaign, Drawn
 from integration.fuzz.playing import Played, texts
 from integration.fuzz.shrinking import shrunk
+from scripts.ending import in_order
 from scripts.reference import Unusable, started
 
 SHOWN = 200
@@ -136,4 +137,5 @@ def subject(profile: Profile, address: str | None) -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with in_order():
+        sys.exit(main())

@@ -28,6 +28,7 @@ sys.path.insert(0, str(ROOT))
 
 import pytest  # noqa: E402 - the checkout comes first
 
+from scripts.ending import in_order  # noqa: E402
 from scripts.mutation import listed  # noqa: E402
 from scripts.mutation.applying import module_name  # noqa: E402
 from scripts.mutation.judging import Judge, Verdict  # noqa: E402
@@ -191,4 +192,5 @@ def judged(verdicts: Sequence[Verdict], every: Iterable[Mutant], reasons: dict[l
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    with in_order():
+        sys.exit(main())

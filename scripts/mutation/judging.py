@@ -107,17 +107,21 @@ class Judge:
         left = Counter(id(verdict) for verdict, _ in waiting)
         running: list[_Running] = []
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGCHLD})
-        while waiting or running:
-            while waiting and len(running) < self._processes:
-                running.append(self._start(*waiting.popleft()))
-            ended = self._wait(running)
-            running.remove(ended)
-            if ended.verdict.caught[ended.suite] == NO_END and not ended.again:
-                running.append(self._start(ended.verdict, ended.suite, again=True))
-                continue
-            left[id(ended.verdict)] -= 1
-            if not left[id(ended.verdict)]:
-                tell(ended.verdict)
+        try:
+            while waiting or running:
+                while waiting and len(running) < self._processes:
+                    running.append(self._start(*waiting.popleft()))
+                ended = self._wait(running)
+                if ended.verdict.caught[ended.suite] == NO_END and not ended.again:
+                    running.append(self._start(ended.verdict, ended.suite, again=True))
+                    continue
+                left[id(ended.verdict)] -= 1
+                if not left[id(ended.verdict)]:
+                    tell(ended.verdict)
+        finally:
+            for one in running:
+                os.kill(one.process, signal.SIGKILL)
+                os.waitpid(one.process, 0)
         return verdicts
 
     def _tests(self, mutant: Mutant) -> frozenset[str]:
@@ -216,14 +220,15 @@ class Judge:
     def _note(self, process: int) -> Path:
         return self._scratch / f"{process}.failed"
 
-    def _wait(self, running: Sequence[_Running]) -> _Running:
-        """Wait until one has ended, and write down how."""
+    def _wait(self, running: list[_Running]) -> _Running:
+        """Wait until one has ended, which is no more among those that run, and write down how."""
         while True:
             for one in running:
                 if time.monotonic() > one.until:
                     os.kill(one.process, signal.SIGKILL)
                 ended, status = os.waitpid(one.process, os.WNOHANG)
                 if ended:
+                    running.remove(one)
                     self._ended(one, os.waitstatus_to_exitcode(status))
                     return one
             signal.sigtimedwait({signal.SIGCHLD}, 1)
