@@ -29,7 +29,10 @@ def in_order() -> Iterator[None]:
     before = {each: signal.signal(each, interrupt) for each in ENDING if signal.getsignal(each) is not signal.SIG_IGN}
     try:
         yield
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, SystemExit) as end:
+        # What is called here may make a status of its own out of an interrupt, as pytest does.
+        if isinstance(end, SystemExit) and not got:
+            raise
         sys.exit(128 + (got or [signal.SIGINT])[0])
     except BaseExceptionGroup as group:
         if group.split(KeyboardInterrupt)[1] is not None:

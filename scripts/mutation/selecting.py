@@ -2,6 +2,7 @@
 
 import os
 import pickle
+import signal
 import time
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -88,7 +89,13 @@ def select(items: Sequence[pytest.Item], files: Sequence[str], scratch: Path) ->
             status = 0
         finally:
             os._exit(status)
-    _, status = os.waitpid(child, 0)
+    status = None
+    try:
+        _, status = os.waitpid(child, 0)
+    finally:
+        if status is None:
+            os.kill(child, signal.SIGKILL)
+            os.waitpid(child, 0)
     if status:
         raise SystemExit("The run that looks which tests run which line ended with an error.")
     selection: Selection = pickle.loads(kept.read_bytes())

@@ -32,6 +32,12 @@ async def busy():
     while True:
         await trio.sleep(0)
 
+def status():
+    try:
+        plain()
+    except KeyboardInterrupt:
+        sys.exit(2)
+
 def plain():
     print(process.pid, flush=True)
     time.sleep(1000)
@@ -41,7 +47,8 @@ if sys.argv[2:]:
 with in_order():
     process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
     try:
-        plain() if sys.argv[1] == "plain" else trio.run(globals()[sys.argv[1]])
+        what = globals()[sys.argv[1]]
+        what() if what in (plain, status) else trio.run(what)
     finally:
         process.kill()
         process.wait()
@@ -73,6 +80,14 @@ def test_a_signal_ends_it_by_way_of_all_finally_clauses(how, number):
         child = int(process.stdout.readline())
         process.send_signal(number)
         assert (process.wait(GIVE_UP), process.stderr.read()) == (128 + number, "")
+        assert is_gone(child)
+
+
+def test_a_status_that_is_made_of_an_interrupt_does_not_hide_the_signal():
+    with script("-c", SCRIPT, "status", stdout=subprocess.PIPE, text=True) as process:
+        child = int(process.stdout.readline())
+        process.terminate()
+        assert process.wait(GIVE_UP) == 128 + signal.SIGTERM
         assert is_gone(child)
 
 
