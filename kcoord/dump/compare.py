@@ -19,11 +19,15 @@ _FIRST: Final = "member_id"
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A field, and its value in both answers. In the path is the index, or in brackets the name, of an element."""
+    """A field, and its value in both answers. In the path is the index, or in brackets the name, of an element.
+
+    `by_now` is the id that a recorded one is known to have become, None where the two are the same or it is no id.
+    """
 
     path: Path
     recorded: Any
     now: Any
+    by_now: Any = None
 
     @property
     def gist(self) -> str:
@@ -76,7 +80,7 @@ class Comparison:
         elif isinstance(recorded, list) and isinstance(now, list):
             self._compare_lists(found, path, name, recorded, now, group)
         elif not self._same(name, recorded, now, group):
-            found.append(Difference(path, recorded, now))
+            found.append(Difference(path, recorded, now, self._by_now(name, recorded, group)))
 
     def _compare_dicts(
         self, found: list[Difference], path: Path, recorded: dict[str, Any], now: dict[str, Any], group: str
@@ -116,6 +120,13 @@ class Comparison:
                         break
                     pairs[index] = (old, rest.pop(name))
         return pairs + [(Absent(), each) for each in rest.values()]
+
+    def _by_now(self, name: str, recorded: Any, group: str) -> Any:
+        kind = kind_of(name, group)
+        if kind is None or isinstance(recorded, (list, dict, Absent)):
+            return None
+        found = self._ids.now(kind, recorded)
+        return None if found == recorded else found
 
     def _same(self, name: str, recorded: Any, now: Any, group: str) -> bool:
         if isinstance(recorded, Absent) or isinstance(now, Absent):

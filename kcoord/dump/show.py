@@ -95,7 +95,23 @@ def finding_as_text(finding: Finding) -> str:
         return f"{words}: {finding.text}"
     path, old, new = finding.difference.path, finding.difference.recorded, finding.difference.now
     name = next((each for each in reversed(path) if isinstance(each, str) and each[:1] != "["), "")
-    return f"{words}: {path_text(path) or 'the whole answer'} was {_compared(name, old)}, is {_compared(name, new)}"
+    was, now = _told_apart(name, old, new)
+    if finding.difference.by_now is not None:
+        was += f" (by now {_compared(name, finding.difference.by_now)})"
+    return f"{words}: {path_text(path) or 'the whole answer'} was {was}, is {now}"
+
+
+def _told_apart(name: str, old: Any, new: Any) -> tuple[str, str]:
+    """Write two values so that those that differ do not look the same."""
+    was, now = _compared(name, old), _compared(name, new)
+    if was != now or old == new:
+        return was, now
+    if isinstance(old, bytes) and isinstance(new, bytes):
+        # They are as long as each other, else that would be seen.
+        first = next(at for at, (one, other) in enumerate(zip(old, new, strict=True)) if one != other)
+        from_there = f"{was} (from byte {first} on "
+        return f"{from_there}{_hex(old[first:], whole=False)})", f"{from_there}{_hex(new[first:], whole=False)})"
+    return f"{was} ({type(old).__name__})", f"{now} ({type(new).__name__})"
 
 
 def _compared(name: str, value: Any) -> str:

@@ -207,6 +207,53 @@ def test_findings_are_one_line():
     assert "the whole answer was" in finding_as_text(Finding(2, asked, difference=Difference((), b"\xff", b"\xfe")))
 
 
+LONG = bytes(range(100))
+
+
+LONG_HEX = LONG[:64].hex()
+LEGIBLE = repr("a" * 64)
+
+
+@pytest.mark.parametrize(
+    ("recorded", "now", "was", "is_now"),
+    [
+        (
+            LONG + b"\1\2",
+            LONG + b"\1\3",
+            f"{LONG_HEX}... (102 bytes) (from byte 101 on 02 (1 bytes))",
+            f"{LONG_HEX}... (102 bytes) (from byte 101 on 03 (1 bytes))",
+        ),
+        (
+            b"a" * 66,
+            b"a" * 65 + b"b",
+            f"{LEGIBLE}... 66 bytes (from byte 65 on 61 (1 bytes))",
+            f"{LEGIBLE}... 66 bytes (from byte 65 on 62 (1 bytes))",
+        ),
+        ("text", b"text", "'text' (str)", "'text' (bytes)"),
+        (LONG, LONG[:99], f"{LONG_HEX}... (100 bytes)", f"{LONG_HEX}... (99 bytes)"),
+        (b"a", b"b", "'a'", "'b'"),
+    ],
+)
+def test_what_differs_does_not_look_the_same(recorded, now, was, is_now):
+    told = finding_as_text(Finding(1, None, difference=Difference(("records", "value"), recorded, now)))
+    assert told == f"connection 1: records.value was {was}, is {is_now}"
+
+
+def test_an_id_that_became_another_one_is_told_with_it():
+    """A broker of now may have an id for something else, so that both answers have the same one."""
+    comparison = Comparison(Ids())
+    assert comparison.differences({"generation_id": 1}, {"generation_id": 2}, "g") == []
+    [found] = comparison.differences({"generation_id": 1}, {"generation_id": 1}, "g")
+    told = finding_as_text(Finding(1, None, difference=found))
+    assert told == "connection 1: generation_id was 1 (by now 2), is 1"
+    [found] = comparison.differences({"generation_id": 1}, {"generation_id": 3}, "g")
+    assert finding_as_text(Finding(1, None, difference=found)).endswith(" was 1 (by now 2), is 3")
+    [found] = comparison.differences({"generation_id": 5}, {"generation_id": 2}, "g")
+    assert finding_as_text(Finding(1, None, difference=found)).endswith(" was 5, is 2")
+    [found] = comparison.differences({"isr_nodes": [3]}, {"isr_nodes": None}, "g")
+    assert finding_as_text(Finding(1, None, difference=found)).endswith(" was [3], is null")
+
+
 def test_differences_of_ids_are_alike():
     def gist(name, now):
         return Difference(("list", 0, name), 0, now).gist
