@@ -189,9 +189,10 @@ def replay_command(
     whether they are the same where they were the same. Not compared are times, hosts, ports and the order of
     what has names. Metadata and assignments that members give each other are sent as recorded.
 
-    For each field that differs it prints a line, once for answers that differ alike; exit status 1 if there are
-    any, 0 if there are none. Where a connection cannot go on, because an answer does not come, that counts as
-    one, and the rest of that connection is not played.
+    For each field that differs it prints a line, once for answers that differ alike, and behind an id what that
+    has become by now, if that is known; exit status 1 if there are any, 0 if there are none. Where a connection
+    cannot go on, because an answer does not come, that counts as one, and the rest of that connection is not
+    played.
 
     Parameters
     ----------
