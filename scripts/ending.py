@@ -24,9 +24,12 @@ def in_order() -> Iterator[None]:
             signal.signal(each, signal.SIG_IGN)
         # While trio runs, it has a handler of its own there, which knows when its loop may be interrupted.
         handler = signal.getsignal(signal.SIGINT)
-        (handler if callable(handler) else signal.default_int_handler)(signal.SIGINT, frame)
+        assert callable(handler)
+        handler(signal.SIGINT, frame)
 
     before = {each: signal.signal(each, interrupt) for each in ENDING if signal.getsignal(each) is not signal.SIG_IGN}
+    # Where it is ignored, as in the background of a shell, trio would not have that handler.
+    before[signal.SIGINT] = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
         yield
     except (KeyboardInterrupt, SystemExit) as end:
