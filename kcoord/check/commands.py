@@ -16,7 +16,7 @@ from typing import IO, Annotated, Final, Literal, NoReturn
 import trio
 from cyclopts import Parameter
 
-from kcoord.check.connecting import PATIENCE, Endpoint, Sasl, address_of, tls_context
+from kcoord.check.connecting import PATIENCE, Endpoint, Sasl, address_of
 from kcoord.check.differences import Comparison
 from kcoord.check.first_answer import FIRST_ANSWER
 from kcoord.check.outcome import CannotRun
@@ -34,6 +34,8 @@ from kcoord.check.rules import all_rules
 from kcoord.check.runner import SIDE_BY_SIDE, Plan, check, of_another_release
 from kcoord.check.running import complain, until_a_signal
 from kcoord.check.several import Broker, compare
+from kcoord.check.tls import tls_context
+from kcoord.shown import is_unicode
 
 BROKEN: Final = 1
 COULD_NOT_RUN: Final = 2
@@ -322,6 +324,8 @@ def _sasl(mechanism: str | None, username: str | None, password_file: Path | Non
         return None
     if username is None:
         raise Misused("--sasl-mechanism needs --username")
+    if not is_unicode(username):
+        raise Misused("--username is not in UTF-8")
     if password_file is not None:
         try:
             password = password_file.read_text(encoding="utf-8").rstrip("\r\n")
@@ -331,6 +335,8 @@ def _sasl(mechanism: str | None, username: str | None, password_file: Path | Non
         password = found
     else:
         raise Misused(f"--sasl-mechanism needs a password, from --password-file or {VARIABLE} in the environment")
+    if not is_unicode(password):
+        raise Misused(f"the password in {VARIABLE} is not in UTF-8")
     return Sasl(mechanism, username, password)
 
 

@@ -2,16 +2,17 @@
 
 import ssl
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import trio
 
+from kcoord.check.first_answer import NotKafka, first_answer
 from kcoord.check.outcome import CannotRun
-from kcoord.check.probe import Client, Closed
+from kcoord.check.probe import Client, Closed, error_name
 from kcoord.check.scram import Scram, ScramError
+from kcoord.check.tls import shake_hands
 from wire.errors import ErrorCode, WireError
-from wire.messages import SaslAuthenticateRequest, SaslHandshakeRequest
+from wire.messages import SaslAuthenticateRequest, SaslHandshakeRequest, SaslHandshakeResponse
 
 PATIENCE: Final = 20.0
 """Seconds in which a connection must be ready to be used, unless told otherwise."""
@@ -55,7 +56,7 @@ class Endpoint:
                 stream: trio.abc.Stream = plain
                 if self.tls is not None:
                     secure = trio.SSLStream(plain, self.tls, server_hostname=self.host, https_compatible=True)
-                    await _shake_hands(secure)
+                    await shake_hands(secure)
                     stream = secure
                 if self.sasl is not None:
                     await authenticate(stream, self.sasl)
@@ -81,55 +82,40 @@ def address_of(text: str) -> tuple[str, int]:
     return bare, int(port)
 
 
-def tls_context(*, ca: Path | None, cert: Path | None, key: Path | None, insecure: bool) -> ssl.SSLContext:
-    """Return how TLS is spoken, with PEM files. Raises CannotRun for a file that is none."""
-    try:
-        context = ssl.create_default_context(cafile=ca)
-        if cert is not None:
-            context.load_cert_chain(cert, key)
-    except (OSError, ssl.SSLError) as error:
-        raise CannotRun(f"the files for TLS are of no use: {error.strerror or error}") from None
-    if key is not None and cert is None:
-        raise CannotRun("--key is of no use without --cert")
-    if insecure:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context
-
-
-async def _shake_hands(stream: "trio.SSLStream[trio.SocketStream]") -> None:
-    try:
-        await stream.do_handshake()
-    except trio.BrokenResourceError as error:
-        cause = error.__cause__
-        if isinstance(cause, ssl.SSLCertVerificationError):
-            raise CannotRun(f"the broker's certificate is not accepted: {cause.verify_message}") from None
-        raise CannotRun("the broker does not speak TLS, or not with us") from None
-
-
 async def authenticate(stream: trio.abc.Stream, sasl: Sasl) -> None:
     """Authenticate on a new connection, as KIP-43 and KIP-152 have it. Raises CannotRun."""
     client = Client(stream, "kcoord-check")
     try:
-        answer = await client.call(SaslHandshakeRequest(mechanism=sasl.mechanism), 1)
+        answer = await first_answer(client, SaslHandshakeRequest(mechanism=sasl.mechanism), PATIENCE, version=1)
         if answer.error_code != ErrorCode.NONE:
-            others = ", ".join(answer.mechanisms) or "none"
-            raise CannotRun(f"the broker does not take {sasl.mechanism}; it offers {others}")
+            raise CannotRun(_why_no_handshake(sasl.mechanism, answer))
         if sasl.mechanism == "PLAIN":
-            await _send(client, f"\0{sasl.username}\0{sasl.password}".encode())
+            await _send(client, sasl, f"\0{sasl.username}\0{sasl.password}".encode())
             return
         scram = Scram(_HASHES[sasl.mechanism], sasl.username, sasl.password)
-        challenge = await _send(client, scram.first())
-        scram.verify(await _send(client, scram.final(challenge)))
+        challenge = await _send(client, sasl, scram.first())
+        scram.verify(await _send(client, sasl, scram.final(challenge)))
     except Closed:
         raise CannotRun("the broker closes connections that authenticate; does it want SASL here?") from None
+    except NotKafka as error:
+        raise CannotRun(f"the broker is of no use: {error}") from None
     except (WireError, ScramError, TimeoutError) as error:
         raise CannotRun(f"authentication failed: {error}") from None
 
 
-async def _send(client: Client, data: bytes) -> bytes:
+def _why_no_handshake(mechanism: str, answer: SaslHandshakeResponse) -> str:
+    if answer.error_code == ErrorCode.UNSUPPORTED_SASL_MECHANISM:
+        return f"the broker does not take {mechanism}; it offers {', '.join(answer.mechanisms) or 'none'}"
+    if answer.error_code == ErrorCode.ILLEGAL_SASL_STATE:
+        # What KafkaApis says to it, which it reaches only where no authenticator has taken it.
+        return "the broker does not authenticate here: connect without --sasl-mechanism"
+    return f"the broker answers SaslHandshake with {error_name(answer.error_code)}"
+
+
+async def _send(client: Client, sasl: Sasl, data: bytes) -> bytes:
     answer = await client.call(SaslAuthenticateRequest(auth_bytes=data), 1)
     if answer.error_code != ErrorCode.NONE:
-        raise CannotRun(f"authentication failed: {answer.error_message or ErrorCode(answer.error_code).name}")
+        why = answer.error_message or error_name(answer.error_code)
+        raise CannotRun(f"the broker does not let {sasl.username!r} in: {why}")
     found: bytes = answer.auth_bytes
     return found

@@ -9,7 +9,9 @@ from typing import Any, Final
 
 import trio
 
+from kcoord.check.outcome import CannotRun
 from kcoord.check.probe import Client, Closed
+from kcoord.check.tls import refusal
 from wire.schema import Message
 
 FIRST_ANSWER: Final = 10.0
@@ -20,6 +22,8 @@ _BEGINNING: Final = struct.Struct(">ii")
 """Size and correlation id."""
 _SHOWN: Final = 30
 """Bytes of what is no answer."""
+_ALERT: Final = b"\x15\x03"
+"""How an alert of TLS begins, in any version (RFC 8446, 5.1)."""
 
 
 class NotKafka(ValueError):
@@ -29,6 +33,9 @@ class NotKafka(ValueError):
     """
 
     def __init__(self, said: bytes, why: str = "") -> None:
+        if said.startswith(_ALERT):
+            super().__init__("it speaks TLS here: connect with --tls")
+            return
         shown = f"{said[:_SHOWN]!r}{'...' if len(said) > _SHOWN else ''}"
         reason = f": {why}" if why else ""
         super().__init__(
@@ -36,12 +43,13 @@ class NotKafka(ValueError):
         )
 
 
-async def first_answer(client: Client, request: Message, patience: float) -> Any:
-    """Send the first request of a connection, in version 0, and return the answer that comes within so many seconds.
+async def first_answer(client: Client, request: Message, patience: float, *, version: int = 0) -> Any:
+    """Send the first request of a connection, and return the answer that comes within so many seconds.
 
-    Raises NotKafka, Closed, TimeoutError, and WireError if the answer cannot be read.
+    Raises NotKafka, Closed, TimeoutError, CannotRun if TLS ends with an alert, and WireError if the answer cannot be
+    read.
     """
-    call = await client.send(request, 0)
+    call = await client.send(request, version)
     end = trio.current_time() + patience
     with trio.move_on_at(end):
         await _hear(client, call.name, call.correlation_id)
@@ -61,7 +69,9 @@ async def _hear(client: Client, asked: str, correlation_id: int) -> None:
     while len(said) < _BEGINNING.size:
         try:
             data = await client.stream.receive_some(65536)
-        except (trio.BrokenResourceError, trio.ClosedResourceError):
+        except (trio.BrokenResourceError, trio.ClosedResourceError) as error:
+            if why := refusal(error):
+                raise CannotRun(why) from None
             data = b""
         if not data:
             raise NotKafka(said, "the connection ends there") if said else Closed(asked)

@@ -71,6 +71,7 @@ class Closed(Exception):
     def __init__(self, instead_of: str = "") -> None:
         answering = f" instead of answering {instead_of}" if instead_of else ""
         super().__init__(f"the broker closed the connection{answering}")
+        self.instead_of = instead_of
 
 
 class Unreadable(WireError):

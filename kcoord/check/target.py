@@ -3,6 +3,7 @@
 Nothing is asked of it but an address. What a run made is removed afterwards, and nothing else is touched.
 """
 
+import os
 import random
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
@@ -11,6 +12,7 @@ from typing import Any, Final
 
 import trio
 
+from kcoord.check.failure import first_of
 from kcoord.check.first_answer import FIRST_ANSWER, first_answer
 from kcoord.check.limits import Limits
 from kcoord.check.member import Member
@@ -376,10 +378,16 @@ async def _wait_for(client: Client, target: Target, name: str, partitions: int, 
 
 def _reason(error: Exception, *, anew: bool = True) -> str:
     """Return what an exception of `ANSWERS` means; `anew` if the broker has not answered anything before."""
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
+    if isinstance(error, OSError):
+        # trio hides what the system says of each address below an error of its own.
+        cause = first_of(error.__cause__ or error)
+        if isinstance(cause, OSError) and cause.strerror:
+            # Numbers below 0 are those of the resolver.
+            return os.strerror(cause.errno) if cause.errno and cause.errno > 0 else cause.strerror
     if isinstance(error, Closed) and anew:
-        return f"{error}; does it want TLS or SASL?"
+        # Where only SASL is lacking, Apache Kafka answers ApiVersions, and closes at the next request.
+        lacking = "TLS or SASL" if error.instead_of.startswith("ApiVersions") else "SASL"
+        return f"{error}; does it want {lacking}?"
     if isinstance(error, BadLength):
         return f"{error}; does it speak Kafka's protocol here, and without TLS?"
     return str(error) or type(error).__name__

@@ -169,7 +169,8 @@ def test_one_of_several_is_not_there(ends, broker):
             ["h:1", "--sasl-mechanism", "PLAIN", "--username", "u", "--password-file", "/no/such/file"],
             "cannot read the password from /no/such/file: ",
         ),
-        (["h:1", "--tls", "--ca", "/no/such/file"], "the files for TLS are of no use: No such file or directory"),
+        (["h:1", "--sasl-mechanism", "PLAIN", "--username", "\udcff"], "--username is not in UTF-8"),
+        (["h:1", "--tls", "--ca", "/no/such/file"], "--ca /no/such/file cannot be read: No such file or directory"),
     ],
     ids=lambda value: " ".join(value) if isinstance(value, list) else "",
 )

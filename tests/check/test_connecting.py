@@ -1,6 +1,9 @@
 """Connections as clients have them: by TLS, and by SASL."""
 
+import contextlib
+import os
 import shutil
+import socket
 import ssl
 import subprocess
 
@@ -8,9 +11,11 @@ import pytest
 import trio
 from trio.testing import memory_stream_pair
 
-from kcoord.check.connecting import Endpoint, Sasl, address_of, authenticate, tls_context
+from kcoord.check.connecting import Endpoint, Sasl, address_of, authenticate
 from kcoord.check.outcome import CannotRun
 from kcoord.check.probe import Client
+from kcoord.check.target import reach
+from kcoord.check.tls import tls_context
 from wire.codec import decode
 from wire.errors import ErrorCode
 from wire.frame import FrameBuffer
@@ -48,7 +53,10 @@ async def broker(stream, *answers, asked):
             asked.append(decode(SaslAuthenticateRequest, header.api_version, frame, at).auth_bytes)
         if callable(message):
             message = message(asked[-1])
-        await stream.send_all(response_frame(header.correlation_id, message, header.api_version))
+        if isinstance(message, bytes):
+            await stream.send_all(message)
+        else:
+            await stream.send_all(response_frame(header.correlation_id, message, header.api_version))
     await stream.aclose()
 
 
@@ -94,14 +102,22 @@ def challenge(first):
         (
             PLAIN,
             [HANDSHAKE, SaslAuthenticateResponse(error_code=58, error_message="who are you?")],
-            "authentication failed: who are you?",
+            "the broker does not let 'böb' in: who are you?",
         ),
         (
             PLAIN,
             [HANDSHAKE, SaslAuthenticateResponse(error_code=58, error_message=None)],
-            "authentication failed: SASL_AUTHENTICATION_FAILED",
+            "the broker does not let 'böb' in: SASL_AUTHENTICATION_FAILED",
         ),
+        (
+            PLAIN,
+            [SaslHandshakeResponse(error_code=ErrorCode.ILLEGAL_SASL_STATE)],
+            "the broker does not authenticate here: connect without --sasl-mechanism",
+        ),
+        (PLAIN, [SaslHandshakeResponse(error_code=-1)], "the broker answers SaslHandshake with UNKNOWN_SERVER_ERROR"),
         (PLAIN, [HANDSHAKE], "the broker closes connections that authenticate; does it want SASL here?"),
+        (PLAIN, [b"\x15\x03\x03\0\2\2\x50"], "the broker is of no use: it speaks TLS here: connect with --tls"),
+        (PLAIN, [b"HTTP/1.1 400"], "the broker is of no use: it says b'HTTP/1.1 400', which is no answer of Kafka's"),
         (
             SCRAM,
             [HANDSHAKE, SaslAuthenticateResponse(auth_bytes=b"r=other,s=AAAA,i=4096")],
@@ -113,7 +129,7 @@ def challenge(first):
             "authentication failed: the broker does not prove that it knows the password",
         ),
     ],
-    ids=["mechanism", "message", "no message", "closes", "challenge", "proof"],
+    ids=["mechanism", "message", "no message", "no SASL", "error", "closes", "TLS", "HTTP", "challenge", "proof"],
 )
 async def test_who_is_not_let_in(sasl, answers, why):
     with pytest.RaisesGroup(pytest.RaisesExc(CannotRun, match=why)):
@@ -153,12 +169,18 @@ def certificate(tmp_path_factory):
     return folder
 
 
-async def hello(folder, host, tls, *, wants_certificate=False):
-    """Connect to a server that says hello by TLS; return what it said."""
+def server_context(folder, *, wants_certificate=False, oldest=ssl.TLSVersion.TLSv1_2):
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cafile=folder / "cert.pem")
     context.load_cert_chain(folder / "cert.pem", folder / "key.pem")
+    context.minimum_version = oldest
     if wants_certificate:
         context.verify_mode = ssl.CERT_REQUIRED
+    return context
+
+
+async def hello(folder, host, tls, **server):
+    """Connect to a server that says hello by TLS; return what it said."""
+    context = server_context(folder, **server)
 
     async def serve(stream):
         try:
@@ -179,6 +201,10 @@ async def hello(folder, host, tls, *, wants_certificate=False):
             return said
         finally:
             nursery.cancel_scope.cancel()
+
+
+def openssl(*arguments):
+    subprocess.run(["openssl", *arguments], check=True, capture_output=True)
 
 
 def context_of(folder, *, trusted=True, cert=False, insecure=False):
@@ -223,16 +249,88 @@ def test_a_certificate_of_ours(certificate):
     assert in_real_time(hello, certificate, "localhost", shown, wants_certificate=True) == b"hello"
 
 
+# trio's side of a server does not send the alert with which a handshake ends; OpenSSL's own does.
+
+
+def refusing(listener, context):
+    """Take one connection, and refuse to speak TLS there, or fail at the first bytes that follow."""
+    connection, _ = listener.accept()
+    connection.settimeout(30)
+    with connection, contextlib.suppress(OSError), context.wrap_socket(connection, server_side=True) as secure:
+        secure.recv(1)
+
+
+def told_by_who_refuses(folder, tls, **server):
+    """Return the sentence about a server that refuses to speak TLS."""
+    context = server_context(folder, **server)
+
+    async def connect():
+        with socket.create_server(("127.0.0.1", 0)) as listener:
+            listener.settimeout(30)
+            port = listener.getsockname()[1]
+            async with trio.open_nursery() as nursery:
+                nursery.start_soon(trio.to_thread.run_sync, refusing, listener, context)
+                try:
+                    await reach(Endpoint("localhost", port, tls).open, ())
+                except CannotRun as error:
+                    return str(error)
+
+    return in_real_time(connect)
+
+
 @needs_openssl
-def test_a_key_without_a_certificate(certificate):
+@pytest.mark.parametrize(
+    ("newest", "why"),
+    [
+        (ssl.TLSVersion.TLSv1_2, "'handshake failure'"),
+        (ssl.TLSVersion.TLSv1_3, "'certificate required': it wants a certificate that it accepts, which --cert shows"),
+    ],
+    ids=["1.2", "1.3"],
+)
+def test_a_certificate_of_ours_that_is_wanted_and_not_shown(certificate, newest, why):
+    """With TLS 1.3 the handshake is over by then, and the alert comes instead of the first answer."""
+    tls = context_of(certificate)
+    tls.maximum_version = newest
+    assert told_by_who_refuses(certificate, tls, wants_certificate=True) == f"the broker ends TLS with the alert {why}"
+
+
+@needs_openssl
+def test_an_alert_about_something_else(certificate):
+    tls = context_of(certificate)
+    tls.maximum_version = ssl.TLSVersion.TLSv1_2
+    told = told_by_who_refuses(certificate, tls, oldest=ssl.TLSVersion.TLSv1_3)
+    assert told == "the broker ends TLS with the alert 'protocol version'"
+
+
+@needs_openssl
+def test_files_that_do_not_go_together(certificate, tmp_path):
+    cert, key, other = certificate / "cert.pem", certificate / "key.pem", tmp_path / "other.pem"
     with pytest.raises(CannotRun, match="--key is of no use without --cert"):
-        tls_context(ca=None, cert=None, key=certificate / "key.pem", insecure=False)
+        tls_context(ca=None, cert=None, key=key, insecure=False)
+    with pytest.raises(CannotRun, match=r"--cert .*/cert.pem needs a certificate and, without --key, its key \(PEM\)"):
+        tls_context(ca=None, cert=cert, key=None, insecure=False)
+    with pytest.raises(CannotRun, match=r"there is no certificate in .*/key.pem, or no key in .*/cert.pem \(PEM\)"):
+        tls_context(ca=None, cert=key, key=cert, insecure=False)
+    openssl("genrsa", "-out", other, "2048")
+    with pytest.raises(CannotRun, match=r"the key in .*/other.pem is not that of the certificate in .*/cert.pem"):
+        tls_context(ca=None, cert=cert, key=other, insecure=False)
+
+
+@needs_openssl
+def test_a_key_with_a_password_that_nobody_can_be_asked_for(certificate, tmp_path, monkeypatch):
+    monkeypatch.setattr(os, "isatty", lambda _: False)
+    locked = tmp_path / "locked.pem"
+    openssl("rsa", "-aes256", "-passout", "pass:secret", "-in", certificate / "key.pem", "-out", locked)
+    with pytest.raises(CannotRun, match=r"the key in .*/locked.pem is encrypted: its password is asked for at a term"):
+        tls_context(ca=None, cert=certificate / "cert.pem", key=locked, insecure=False)
 
 
 def test_files_that_are_none(tmp_path):
     (tmp_path / "cert.pem").write_text("no certificate")
-    with pytest.raises(CannotRun, match="the files for TLS are of no use: "):
+    with pytest.raises(CannotRun, match=r"--ca .*/cert.pem has no certificates \(PEM\)"):
         tls_context(ca=tmp_path / "cert.pem", cert=None, key=None, insecure=False)
+    with pytest.raises(CannotRun, match=r"--cert .*/none.pem cannot be read: No such file or directory"):
+        tls_context(ca=None, cert=tmp_path / "none.pem", key=None, insecure=False)
 
 
 def test_who_speaks_no_tls():

@@ -306,6 +306,17 @@ async def test_nobody_to_connect_to(rule_of):
         await check(connect, "here", Plan([rule_of("kept")]))
 
 
+async def test_nobody_at_any_address_of_a_name(rule_of):
+    """What trio raises then tells in itself only that all of them failed."""
+
+    async def connect():
+        each = [ConnectionRefusedError(111, f"Error connecting to {host}: refused") for host in ("::1", "127.0.0.1")]
+        raise OSError("all attempts to connect to h:1 failed") from ExceptionGroup("all of them", each)
+
+    with pytest.raises(CannotRun, match=r"^the broker cannot be reached: Connection refused$"):
+        await check(connect, "here", Plan([rule_of("kept")]))
+
+
 async def test_nobody_answers_the_connection(rule_of):
     with pytest.raises(CannotRun, match=rf"^the broker cannot be reached: nobody answers within {FIRST_ANSWER:g} s$"):
         await check(trio.sleep_forever, "here", Plan([rule_of("kept")]))
@@ -381,7 +392,6 @@ async def says(rule_of, *parts, closes=False, **plan):
         b"SSH-2.0-OpenSSH_9.6\r\n",
         b"220 mail.example.org ESMTP\r\n",
         b"-ERR unknown command\r\n",
-        b"\x15\x03\x03\x00\x02\x02\x46",  # an alert of TLS
         b"\x00\x10\x00\x01",
         b"\xff\xff\xff\xff",
         b"H",
@@ -410,12 +420,29 @@ async def test_an_answer_to_something_else_is_told_in_words(autojump_clock, rule
     assert seconds == 0
 
 
+async def test_who_speaks_tls_is_told_of_as_such(autojump_clock, rule_of):
+    why, seconds = await says(rule_of, b"\x15\x03\x03\x00\x02\x02\x46")  # an alert
+    assert (why, seconds) == ("it speaks TLS here: connect with --tls", 0)
+
+
 async def test_what_ends_before_it_is_an_answer(autojump_clock, rule_of):
     why, seconds = await says(rule_of, b"\x00", b"\x00", closes=True)
     assert why.startswith(r"it says b'\x00\x00', which is no answer of Kafka's: the connection ends there; does it")
     assert seconds == 2
     why, _ = await says(rule_of, closes=True)
     assert why == "the broker closed the connection instead of answering ApiVersions 0; does it want TLS or SASL?"
+
+
+async def test_who_answers_only_until_it_is_asked_for_more(rule_of):
+    """As Apache Kafka does on a listener of SASL, when somebody does not authenticate."""
+
+    def change(cls, version, message, frame):
+        if cls is MetadataRequest:
+            raise Close
+        return frame
+
+    with pytest.raises(CannotRun, match=r"instead of answering Metadata \d+; does it want SASL\?$"):
+        await run(rule_of("kept"), change=change)
 
 
 @pytest.mark.parametrize("parts", [(), (b"\x00", b"\x00\x00"), (b"\x00\x00\x01\x00\x00\x00\x00\x01",)])
