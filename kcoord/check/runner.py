@@ -54,6 +54,8 @@ PROMPT: Final = 0.25
 """Seconds in which a case is broken promptly: less than an answer is waited for that must not come."""
 FOR_AN_ANSWER: Final = 30.0
 """Seconds that an answer is waited for, beyond twice what the rule costs."""
+TO_CONNECT: Final = 120.0
+"""Seconds more that a script may take for its connections to be ready, for which TLS and SASL need a while."""
 _NAMED: Final = 10
 """Rules that are named of those that ran when the broker went away."""
 _TO_CLOSE: Final = 5.0
@@ -155,10 +157,18 @@ async def run_case(rule: Rule, case: Case, make_world: MakeWorld, *, transcripts
     why = ""
     unanswered = False
     deadline = PATIENCE + 15 + 2 * rule.cost
+    put_off = 0.0
     cancelled: list[BaseException] = []
+    scope = trio.CancelScope(deadline=start + deadline)
+
+    def connected(seconds: float) -> None:
+        nonlocal put_off
+        put_off = min(put_off + seconds, TO_CONNECT)
+        scope.deadline = start + deadline + put_off
 
     async def script() -> None:
         world = await make_world(transcript)
+        world.connected = connected
         try:
             await rule.script(world, **case.values)
         except trio.Cancelled as error:
@@ -169,10 +179,11 @@ async def run_case(rule: Rule, case: Case, make_world: MakeWorld, *, transcripts
                 await world.aclose()
 
     try:
-        with trio.move_on_after(deadline) as scope:
+        with scope:
             await script()
         if scope.cancelled_caught:
-            failure = failure_of(cancelled[0], f"it is not done after {deadline:g} s")
+            connecting = f", and {put_off:.1f} s more until it was connected" if put_off >= 1 else ""
+            failure = failure_of(cancelled[0], f"it is not done after {deadline:g} s{connecting}")
             unanswered = True
     except Exception as error:  # noqa: BLE001 - see above
         if isinstance(first_of(error), NotApplicable):

@@ -25,6 +25,7 @@ class World:
     `offers` are the versions that the broker offers; if None, all that are asked for. `exact` is for a broker in this
     process under virtual time: there a timer fires at its moment, and nothing but waiting takes any time.
     `patience` is how long (s) an answer that must come is waited for; `heard` is shared by the worlds of a run.
+    `connected` is told how long (s) it took until a connection could be used.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class World:
         self.exact = exact
         self.patience = patience
         self.heard = Heard() if heard is None else heard
+        self.connected: Callable[[float], None] | None = None
         self._opener = opener
         self._transcript = transcript
         self._closing = contextlib.AsyncExitStack()
@@ -115,7 +117,10 @@ class World:
 
     async def client(self, client_id: str | None = "client") -> Client:
         """Open a connection; the world closes it in the end. Raises OSError."""
+        began = trio.current_time()
         stream = await self._opener()
+        if self.connected is not None:
+            self.connected(trio.current_time() - began)
         line = None if self._transcript is None else self._transcript.connection()
         client = Client(stream, client_id, self.names, self.offers, line, patience=self.patience, heard=self.heard)
         self._closing.push_async_callback(client.aclose)

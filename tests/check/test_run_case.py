@@ -138,6 +138,26 @@ async def test_a_rule_that_is_never_done(rule_of):
     assert 95 <= found.seconds < 96
 
 
+@pytest.mark.parametrize(
+    ("times", "verdict", "seconds"), [(18, Verdict.KEPT, 72), (48, Verdict.KEPT, 192), (60, Verdict.BROKEN, 197)]
+)
+async def test_what_connections_take_to_be_ready_is_not_the_time_of_a_script(
+    autojump_clock, rule_of, times, verdict, seconds
+):
+    """As by TLS and SASL on a busy machine. But there is an end to that."""
+    async with server() as opener:
+
+        async def slowly():
+            await trio.sleep(4)
+            return await opener()
+
+        found = await run(rule_of("connects_again_and_again", cost=1, each={"times": (times,)}), slowly)
+    assert found.verdict is verdict
+    assert found.seconds == pytest.approx(seconds, abs=0.1)
+    if verdict is Verdict.BROKEN:
+        assert found.failure.message == "it is not done after 77 s, and 120.0 s more until it was connected"
+
+
 async def test_nobody_to_connect_to(rule_of):
     async def connect():
         raise ConnectionRefusedError("nobody there")

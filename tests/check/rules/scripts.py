@@ -12,6 +12,12 @@ async def kept(world):
     assert await client.heartbeat(world.group(), 1, "m") is ErrorCode.UNKNOWN_MEMBER_ID
 
 
+async def connects_again_and_again(world, times):
+    for _ in range(times):
+        async with await world.client() as client:
+            assert await client.heartbeat(world.group(), 1, "m") is ErrorCode.UNKNOWN_MEMBER_ID
+
+
 async def broken(world):
     client = await world.client()
     expected = [ErrorCode.NONE]
