@@ -5,9 +5,10 @@ from typing import Final
 
 import trio
 
+from kcoord.check.outcome import CannotRun
 from kcoord.check.probe import Client, offered
 from kcoord.check.result import counted
-from kcoord.check.target import ANSWERS, CLIENT, Target, ask
+from kcoord.check.target import ANSWERS, CLIENT, Target, ask, reason
 from wire.errors import ErrorCode
 from wire.messages import (
     DeleteGroupsRequest,
@@ -43,8 +44,8 @@ async def clean(target: Target, groups: Sequence[str], topics: Sequence[str]) ->
     with trio.move_on_after(PATIENCE) as scope:
         try:
             client = Client(await target.opener(), CLIENT, offers=target.offers)
-        except OSError as error:
-            return [f"nothing could be cleaned up: {error}"]
+        except (OSError, CannotRun) as error:
+            return [f"nothing could be cleaned up: {reason(error, anew=False)}"]
         try:
             for what, names, remove in (("groups", groups, _remove_groups), ("topics", topics, _remove_topics)):
                 try:

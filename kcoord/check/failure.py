@@ -10,6 +10,7 @@ from types import ModuleType, TracebackType
 from typing import Any, Final
 
 from kcoord.check.asserts import values_in
+from kcoord.check.outcome import CannotRun
 from kcoord.check.probe import Client, Closed
 from kcoord.check.transcript import shown_value
 from kcoord.check.world import World
@@ -92,7 +93,7 @@ def _message(error: BaseException) -> str:
     text = str(error)
     if isinstance(error, AssertionError):
         return text or "what must be so is not"
-    if isinstance(error, (Closed, WireError, TimeoutError)):
+    if isinstance(error, (Closed, CannotRun, WireError, TimeoutError)):
         return text or type(error).__name__
     named = f"{type(error).__name__}: {text}" if text else type(error).__name__
     if isinstance(error, OSError):

@@ -29,7 +29,7 @@ from kcoord import __version__
 from kcoord.check.cleaning import clean
 from kcoord.check.failure import Failure, failure_of, first_of
 from kcoord.check.first_answer import FIRST_ANSWER
-from kcoord.check.outcome import NotApplicable
+from kcoord.check.outcome import CannotRun, NotApplicable
 from kcoord.check.probe import PATIENCE, Closed, Heard, offered
 from kcoord.check.recognizing import note_of_release
 from kcoord.check.result import CaseResult, Progress, Report, RuleResult, Run, Verdict, counted
@@ -190,7 +190,7 @@ async def run_case(rule: Rule, case: Case, make_world: MakeWorld, *, transcripts
             why = str(first_of(error))
         else:
             failure = failure_of(error)
-            unanswered = isinstance(first_of(error), (OSError, Closed))
+            unanswered = isinstance(first_of(error), (OSError, Closed, CannotRun))
     verdict = Verdict.BROKEN if failure else Verdict.NOT_APPLICABLE if why else Verdict.KEPT
     told = transcripts or verdict is Verdict.BROKEN
     return Run(

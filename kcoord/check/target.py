@@ -144,7 +144,7 @@ async def reach(opener: Opener, settings: Iterable[str], patience: float = FIRST
     except trio.TooSlowError as error:
         raise CannotRun(f"the broker cannot be reached: nobody answers within {patience:g} s") from error
     except OSError as error:
-        raise CannotRun(f"the broker cannot be reached: {_reason(error)}") from error
+        raise CannotRun(f"the broker cannot be reached: {reason(error)}") from error
     try:
         target = Target(opener, f"{random.getrandbits(32):08x}", await _offers(client, patience))
         client.offers = target.offers
@@ -153,7 +153,7 @@ async def reach(opener: Opener, settings: Iterable[str], patience: float = FIRST
         await _wait_for_all_coordinators(client, target)
         await _read_settings(client, target, {*ASSUMED, *settings})
     except ANSWERS as error:
-        raise CannotRun(f"the broker is of no use: {_reason(error)}") from error
+        raise CannotRun(f"the broker is of no use: {reason(error)}") from error
     else:
         return target
     finally:
@@ -291,7 +291,7 @@ async def why_gone(target: Target) -> str:
                 finally:
                     await trio.aclose_forcefully(client.stream)
             except (*ANSWERS, CannotRun) as error:
-                why = _reason(error, anew=False)
+                why = reason(error, anew=False)
                 refused = refused and isinstance(error, OSError) and not isinstance(error, TimeoutError)
                 if refused and trio.current_time() - start > REFUSING:
                     return why
@@ -317,7 +317,7 @@ async def make_topics(target: Target, wanted: Iterable[str]) -> None:
         finally:
             await trio.aclose_forcefully(client.stream)
     except ANSWERS as error:
-        raise CannotRun(f"the broker is of no use: {_reason(error)}") from error
+        raise CannotRun(f"the broker is of no use: {reason(error)}") from error
 
 
 async def _create(client: Client, target: Target, names: Mapping[str, str]) -> None:
@@ -376,7 +376,7 @@ async def _wait_for(client: Client, target: Target, name: str, partitions: int, 
         await trio.sleep(0.05)
 
 
-def _reason(error: Exception, *, anew: bool = True) -> str:
+def reason(error: Exception, *, anew: bool = True) -> str:
     """Return what an exception of `ANSWERS` means; `anew` if the broker has not answered anything before."""
     if isinstance(error, OSError):
         # trio hides what the system says of each address below an error of its own.

@@ -253,11 +253,14 @@ def test_a_certificate_of_ours(certificate):
 
 
 def refusing(listener, context):
-    """Take one connection, and refuse to speak TLS there, or fail at the first bytes that follow."""
+    """Take one connection, and refuse to speak TLS there; it stays open until the other side has read that."""
     connection, _ = listener.accept()
     connection.settimeout(30)
-    with connection, contextlib.suppress(OSError), context.wrap_socket(connection, server_side=True) as secure:
-        secure.recv(1)
+    with connection:
+        with contextlib.suppress(ssl.SSLError), context.wrap_socket(connection.dup(), server_side=True) as secure:
+            secure.recv(1)
+        while connection.recv(4096):
+            pass
 
 
 def told_by_who_refuses(folder, tls, **server):

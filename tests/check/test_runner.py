@@ -441,8 +441,9 @@ async def test_who_answers_only_until_it_is_asked_for_more(rule_of):
             raise Close
         return frame
 
-    with pytest.raises(CannotRun, match=r"instead of answering Metadata \d+; does it want SASL\?$"):
+    with pytest.raises(ExceptionGroup) as caught:
         await run(rule_of("kept"), change=change)
+    assert caught.group_contains(CannotRun, match=r"instead of answering Metadata \d+; does it want SASL\?$")
 
 
 @pytest.mark.parametrize("parts", [(), (b"\x00", b"\x00\x00"), (b"\x00\x00\x01\x00\x00\x00\x00\x01",)])
@@ -605,4 +606,21 @@ async def test_who_cannot_be_reached_any_more_is_told_of(rule_of):
 
         report = await check(connect, "here", Plan([dataclasses.replace(rule, script=goes)]))
     assert report.notes == ("nothing could be cleaned up: gone",)
+
+
+async def test_a_broker_that_lets_nobody_in_any_more(autojump_clock, rule_of):
+    """As when a password, or a certificate, is another one from some moment on: the report is told all the same."""
+    entered = 0
+    async with server() as opener:
+
+        async def connect():
+            nonlocal entered
+            entered += 1
+            if entered > 3:
+                raise CannotRun("the broker does not let 'u' in: no")
+            return await opener()
+
+        report = await check(connect, "here", Plan([rule_of("kept"), rule_of("kept", id="later", alone=True)]))
+    assert report.stopped.startswith("the run was stopped, as the broker is gone (the broker does not let 'u' in: no)")
+    assert report.notes == (report.stopped, "nothing could be cleaned up: the broker does not let 'u' in: no")
     assert runner.SIDE_BY_SIDE > 1
