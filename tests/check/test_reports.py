@@ -165,6 +165,24 @@ def test_html():
     text.encode("utf-8", "backslashreplace")
 
 
+def test_html_begins_with_a_table_of_the_apis():
+    table = ET.fromstring(re.search("<table>.*</table>", as_html(REPORT), re.DOTALL)[0])
+    head, *rows = ([(cell.tag, cell.get("scope"), cell.text) for cell in row] for row in table.iter("tr"))
+    assert head == [("th", "col", text) for text in ("API", "kept", "broken", "not applicable")]
+    assert rows == [
+        [("th", "row", "Heartbeat"), ("td", None, "1"), ("td", None, "1"), ("td", None, "2")],
+        [("th", "row", "JoinGroup"), ("td", None, "1"), ("td", None, "0"), ("td", None, "0")],
+    ]
+
+
+def test_html_can_be_read_over_although_much_was_said():
+    """What was said is at hand below each sentence that says what is wrong, and closed."""
+    page = Page(as_html(REPORT))
+    assert [("card" in each.get("class", "")) for tag, each in page.tags if tag == "details" and "open" in each] == [
+        True
+    ]
+
+
 class Terminal(io.StringIO):
     def isatty(self):
         return True

@@ -1,5 +1,6 @@
 """The results as one HTML page that needs nothing else: a card for each rule, which can be searched and sorted out."""
 
+from collections import Counter
 from collections.abc import Iterator
 from datetime import UTC, datetime
 from html import escape
@@ -30,14 +31,36 @@ def as_html(report: Report) -> str:
         boxes="".join(_boxes(report)),
         apis="".join(_apis(report)),
         notes="".join(f'<p class="note">{escape(note)}</p>\n' for note in report.notes),
+        overview=_overview(report),
         cards="".join(_card(each) for each in report.results),
     )
 
 
+def _verdicts(report: Report) -> list[Verdict]:
+    """Return the verdicts that are counted: that rules were not run is nothing to tell of where all were."""
+    return [each for each in _CLASSES if each is not Verdict.NOT_RUN or report.count(each)]
+
+
+def _overview(report: Report) -> str:
+    """Return a table of how many rules of each API have each verdict."""
+    verdicts = _verdicts(report)
+    found: dict[str, Counter[Verdict]] = {}
+    for result in report.results:
+        found.setdefault(result.rule.api, Counter())[result.verdict] += 1
+    head = "".join(f'<th scope="col">{verdict.value}</th>' for verdict in verdicts)
+    rows = "".join(
+        f'<tr><th scope="row">{escape(api)}</th>{"".join(f"<td>{counts[each]}</td>" for each in verdicts)}</tr>\n'
+        for api, counts in found.items()
+    )
+    return (
+        "<details><summary>Rules by API</summary>\n<table><caption>How many rules of each API are what</caption>\n"
+        f'<thead><tr><th scope="col">API</th>{head}</tr></thead>\n<tbody>\n{rows}</tbody></table></details>\n'
+    )
+
+
 def _boxes(report: Report) -> Iterator[str]:
-    for verdict, name in _CLASSES.items():
-        if verdict is Verdict.NOT_RUN and not report.count(verdict):
-            continue
+    for verdict in _verdicts(report):
+        name = _CLASSES[verdict]
         yield (
             f'<label class="{name}"><input type="checkbox" name="verdict" value="{name}" checked> '
             f"<b>{report.count(verdict)}</b> {verdict.value}</label>\n"
@@ -83,10 +106,7 @@ def _run(run: Run) -> str:
     text = "" if run.failure is None else _failure(run.failure)
     if run.transcript:
         lines = "\n".join(line for each in run.transcript for line in each.lines())
-        text += (
-            f"<details{' open' if run.failure else ''}><summary>Transcript</summary>"
-            f'<pre class="transcript">{escape(lines)}</pre></details>\n'
-        )
+        text += f'<details><summary>Transcript</summary><pre class="transcript">{escape(lines)}</pre></details>\n'
     return text
 
 
@@ -114,8 +134,12 @@ input[type=search] { flex: 1; min-width: 12rem; }
 .card.na, .card.not-run { border-left-color: var(--na); }
 .na .verdict, .not-run .verdict, label.na b, label.not-run b { color: var(--na); }
 .card > summary { cursor: pointer; }
-.verdict { display: inline-block; min-width: 7.5rem; font-weight: 600; }
+.verdict { display: inline-block; min-width: 8.5rem; font-weight: 600; }
 .case { margin-left: 1rem; }
+table { border-collapse: collapse; margin: .6rem 0; }
+caption { text-align: left; }
+th, td { padding: .1rem .8rem; border: 1px solid var(--line); text-align: right; }
+th[scope=row], th:first-child { text-align: left; }
 .note { border-left: .35rem solid var(--na); padding-left: .6rem; }
 pre { overflow-x: auto; font-size: 13px; line-height: 1.35; }
 pre.failure { color: var(--broken); }
@@ -136,7 +160,7 @@ $style</style>
 <body>
 <h1>How $address keeps the protocol</h1>
 <p>$rules, checked by kcoord $version on $began in $seconds s.</p>
-$notes<form>
+$notes$overview<form>
 $boxes<select name="api" aria-label="API"><option value="">every API</option>$apis</select>
 <input type="search" name="text" placeholder="id or words" aria-label="id or words">
 <output></output>
@@ -146,7 +170,7 @@ const form = document.querySelector("form");
 const cards = [...document.querySelectorAll(".card")];
 const words = new Map(cards.map(card => [card, card.textContent.toLowerCase()]));
 form.addEventListener("submit", event => event.preventDefault());
-form.addEventListener("input", () => {
+function sift() {
   const verdicts = new Set([...form.querySelectorAll("[name=verdict]:checked")].map(box => box.value));
   const api = form.elements.api.value, text = form.elements.text.value.trim().toLowerCase();
   let shown = 0;
@@ -156,7 +180,10 @@ form.addEventListener("input", () => {
     shown += !card.hidden;
   }
   form.querySelector("output").textContent = shown + " shown";
-});
+}
+form.addEventListener("input", sift);
+/* A browser that loads the page again, or goes back to it, may have kept what was chosen. */
+window.addEventListener("pageshow", sift);
 </script>
 </body>
 </html>
