@@ -12,6 +12,8 @@ SIZE: Final = 4
 """Bytes of the size in front of a frame."""
 KEPT_OF_RUBBISH: Final = 64
 """Bytes that are kept, to be shown, of what is no frame."""
+_TLS: Final = range(20, 24)
+"""First bytes of TLS records; the next is 3, in any version (RFC 8446, 5.1)."""
 
 
 class BadInput(ConfigError):
@@ -70,6 +72,8 @@ class Cutter:
             size = int.from_bytes(held[:SIZE], "big", signed=True)
             if not 0 <= size <= self.most:
                 self.broken = f"a frame of {size} bytes cannot be; it would have 0 to {self.most}"
+                if held[0] in _TLS and held[1] == 3:
+                    self.broken = "this is TLS, in which no frames can be seen"
                 break
             if len(held) < SIZE + size:
                 break

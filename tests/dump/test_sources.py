@@ -78,6 +78,7 @@ def test_bytes_are_frames_one_behind_the_other():
         (heartbeat() + b"\0\0", "FILE ends in the middle of frame 2", 2),
         (b"\x7f\xff\xff\xff" + bytes(99), "a frame of 2147483647 bytes cannot be", 1),
         (b"\xff\xff\xff\xff" + bytes(99), "a frame of -1 bytes cannot be", 1),
+        (b"\x16\3\1\2\0\1" + bytes(99), "this is TLS, in which no frames can be seen", 1),
         (heartbeat().hex().encode() + b"0", "an odd number of hex digits", 1),
         (heartbeat().hex().encode() + b" x", "has 'x' in it", 0),
         (b"\x0a\x0d\x0d\x0a" + bytes(50), "editcap -F pcap FILE", 0),
