@@ -6,6 +6,7 @@
 import ast
 import inspect
 import json
+import re
 import textwrap
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
@@ -224,7 +225,7 @@ class Description:
                 properties[each.name]["default"] = each.default
         found: dict[str, Any] = {
             "type": "object",
-            "description": _one_line(inspect.getdoc(shape) or ""),
+            "description": _in_terms_of_json(inspect.getdoc(shape) or ""),
             "properties": properties,
             "additionalProperties": False,
         }
@@ -256,12 +257,13 @@ def docs(shape: type) -> dict[str, str]:
         if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name) and isinstance(after, ast.Expr):
             value = after.value
             if isinstance(value, ast.Constant) and isinstance(value.value, str):
-                found[field.target.id] = _one_line(value.value)
+                found[field.target.id] = _in_terms_of_json(value.value)
     return found
 
 
-def _one_line(text: str) -> str:
-    return " ".join(text.split())
+def _in_terms_of_json(text: str) -> str:
+    """Return a text of these sources on one line, without what only its readers in Python can use."""
+    return re.sub(r"\bNone\b", "null", re.sub(r" Raises \w+\.", "", " ".join(text.split())))
 
 
 def document() -> str:

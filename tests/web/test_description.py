@@ -33,3 +33,19 @@ async def test_every_route_is_described_and_everything_described_is_a_route(auto
 def test_every_operation_has_a_name_of_its_own():
     names = [each["operationId"] for methods in description()["paths"].values() for each in methods.values()]
     assert len(names) == len(set(names)) == len(ACTIONS) + 1
+
+
+def test_it_speaks_of_json_to_readers_of_any_language():
+    def told(value):
+        if isinstance(value, dict):
+            for name, each in value.items():
+                if name in {"description", "summary"} and isinstance(each, str):
+                    yield each
+                yield from told(each)
+        elif isinstance(value, list):
+            for each in value:
+                yield from told(each)
+
+    texts = list(told(description()))
+    assert "Seconds. null while a request that it has waiting keeps the session from ending." in texts
+    assert [text for text in texts if "None" in text.split() or "Raises" in text] == []
