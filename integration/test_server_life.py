@@ -1,6 +1,7 @@
 """The server stops, crashes and comes back, on either address family; its clients manage."""
 
 import contextlib
+import re
 import socket
 import threading
 
@@ -46,8 +47,8 @@ def test_s2_the_memory_store_forgets_offsets(start_server, new_group):
     member = group.join("t")
     group.settled(T)
     member.do(lambda consumer: consumer.commit({T0: OffsetAndMetadata(5, "", -1)}))
-    server.restart()
     old_id = member.member_id
+    server.restart()
     eventually(lambda: member.member_id not in ("", old_id), lambda: member)
     group.settled(T)
     assert member.do(lambda consumer: consumer.committed(T0)) is None
@@ -70,24 +71,31 @@ def test_ipv6(start_server, new_group):
     admin.close()
 
 
+def joined(server, after=0) -> set[str]:
+    """The client ids of who joined, by the server's log behind its first `after` characters."""
+    return set(re.findall(r" member_joined .* client_id=(\S+)", server.log.read_text()[after:]))
+
+
 def test_it_stops_while_joins_are_held(start_server, new_group):
     server = start_server(settings={**QUICK, "group.initial.rebalance.delay.ms": 600_000})
     group = new_group(server)
     gate = threading.Event()
     held = [group.join("t", gate=gate, name=f"held-{number}") for number in range(5)]
+    names = {member.name for member in held}
     host, _, port = server.bootstrap.rpartition(":")
     with contextlib.ExitStack() as sockets:
         idle = [sockets.enter_context(socket.create_connection((host, int(port)))) for _ in range(50)]
         for member in held:
             assert member.ready.wait(LIMIT)
         gate.set()
-        eventually(lambda: server.log.read_text().count(" member_joined ") == len(held), "all joins to be held")
+        eventually(lambda: joined(server) == names, lambda: f"all joins to be held, not only of {joined(server)}")
         assert server.terminate() == 0
         for each in idle:
             each.settimeout(LIMIT)
             assert each.recv(1) == b""
     # The port is free at once, and whoever was held joins again.
+    before = len(server.log.read_text())
     server.start()
-    eventually(lambda: server.log.read_text().count(" member_joined ") == 2 * len(held), "all joins to be held again")
+    eventually(lambda: joined(server, before) == names, lambda: f"all to join again, not {joined(server, before)}")
     for member in held:
         member.close(timeout_ms=100)  # its LeaveGroup would wait behind its JoinGroup
