@@ -26,7 +26,8 @@ JOINING_POLL_MS = 250
 kafka-python 3.0.12 forgets what it did in a poll that ended too early. A join that is complete before the next poll
 begins is made once more: one generation more than needed. A rebalance that the member began by itself, because topics
 or its subscription changed, leaves it outside for ever. Longer polls make the one rare, and tests do not count
-generations where it may happen; what changes a subscription is always followed by one very long poll.
+generations where it may happen; a join that must not bring about a generation, and what changes a subscription, is
+always made in one very long poll.
 """
 LONG_POLL_MS = 3_000
 CALM_MS = 200
@@ -114,6 +115,7 @@ class Member(ConsumerRebalanceListener):
         gate: threading.Event | None = None,
         polling: bool = True,
         poll_ms: int = POLL_MS,
+        joining_ms: int = JOINING_POLL_MS,
         **config: Any,
     ) -> None:
         self.name = name or f"member-{next(_names)}"
@@ -127,6 +129,7 @@ class Member(ConsumerRebalanceListener):
         self.ready = threading.Event()
         self.polling = polling
         self.poll_ms = poll_ms
+        self.joining_ms = joining_ms
         self._config = {
             **DEFAULTS, "bootstrap_servers": bootstrap, "group_id": group_id, "client_id": self.name, **config,
         }  # fmt: skip
@@ -211,7 +214,7 @@ class Member(ConsumerRebalanceListener):
             changed()
 
     def _step(self, consumer: KafkaConsumer) -> None:
-        poll_ms = self.poll_ms if self.state is MemberState.STABLE else max(self.poll_ms, JOINING_POLL_MS)
+        poll_ms = self.poll_ms if self.state is MemberState.STABLE else max(self.poll_ms, self.joining_ms)
         with contextlib.suppress(queue.Empty):
             request = self._requests.get(block=not self.polling, timeout=LIMIT)
             if request is not None:
