@@ -19,6 +19,8 @@ from integration.waiting import LIMIT, eventually
 
 T = all_of(t=4)
 T0, T1, T3 = (TopicPartition("t", number) for number in (0, 1, 3))
+LATE = {"max_poll_interval_ms": 3_000, "session_timeout_ms": 600_000, "heartbeat_interval_ms": 500_000}
+"""For who is to miss a rebalance, and to hear of it by a commit: no heartbeat comes before."""
 
 
 def offset(number: int, metadata: str = "") -> OffsetAndMetadata:
@@ -27,6 +29,11 @@ def offset(number: int, metadata: str = "") -> OffsetAndMetadata:
 
 def committed(member, partition: TopicPartition = T0) -> OffsetAndMetadata | None:
     return member.do(lambda consumer: consumer.committed(partition, metadata=True))
+
+
+def find_positions(member) -> None:
+    """Have a member find out where it is in each of its partitions, which it does some time after it is given them."""
+    member.do(lambda consumer: [consumer.position(each) for each in sorted(consumer.assignment())])
 
 
 def test_a_member_commits_and_waits_for_it(group):
@@ -66,9 +73,11 @@ def test_a_member_commits_when_it_closes_and_when_it_must_give_up(group):
     config = {"enable_auto_commit": True, "auto_commit_interval_ms": 3_600_000}
     first = group.join("t", **config)
     group.settled(T)
+    find_positions(first)
     second = group.join("t", **config)
     group.settled(T)
     assert all(committed(first, each) == offset(0) for each in T), "what the first had before it shared"
+    find_positions(first)
     # As it closes it commits once more, over what somebody else has committed meanwhile.
     second.do(lambda consumer: consumer.commit({each: offset(3) for each in first.assignment}))
     first.close()
@@ -106,6 +115,7 @@ def test_a_member_seeks(group):
     member = group.join("t")
     group.settled(T)
     member.pause()
+    find_positions(member)
     member.do(lambda consumer: consumer.seek(T0, 42))
     assert member.do(lambda consumer: consumer.position(T0)) == 42
     member.do(lambda consumer: consumer.commit())
@@ -153,12 +163,11 @@ def test_a_commit_to_a_partition_that_is_none_is_refused_alone(group):
 
 def test_a_commit_of_an_old_generation_is_refused(group):
     # A static member stays when a rebalance goes on without it, so its commits come with the generation of before.
-    config = {"max_poll_interval_ms": 3_000, "session_timeout_ms": 60_000}
-    late = group.join("t", group_instance_id="late", heartbeat_interval_ms=20_000, **config)
+    late = group.join("t", group_instance_id="late", **LATE)
     before = group.settled(T)
     late.pause()
     late.do(lambda consumer: consumer.commit({T0: offset(10)}))
-    quick = group.join("t", **config)
+    quick = group.join("t", max_poll_interval_ms=LATE["max_poll_interval_ms"])
     eventually(lambda: quick.generation > before, lambda: quick)
     with pytest.raises(CommitFailedError) as refused:
         late.do(lambda consumer: consumer.commit({T0: offset(11)}))
@@ -169,12 +178,11 @@ def test_a_commit_of_an_old_generation_is_refused(group):
 
 
 def test_d6_the_commit_of_one_who_is_no_longer_a_member_is_refused(group):
-    config = {"max_poll_interval_ms": 3_000, "session_timeout_ms": 60_000}
-    late = group.join("t", heartbeat_interval_ms=20_000, **config)
+    late = group.join("t", **LATE)
     before = group.settled(T)
     late.pause()
     late.do(lambda consumer: consumer.commit({T0: offset(10)}))
-    quick = group.join("t", **config)
+    quick = group.join("t", max_poll_interval_ms=LATE["max_poll_interval_ms"])
     assert group.settled(T, quick) > before
     quick.do(lambda consumer: consumer.commit({T0: offset(20)}))
     with pytest.raises(CommitFailedError) as refused:
