@@ -5,7 +5,7 @@ import pytest
 from integration.clients import toolchains
 from integration.clients.clients import CLIENTS, CODECS, Client, having
 from integration.clients.driver import wait_until
-from integration.clients.group import STATIC_MS, wrote
+from integration.clients.group import CRASH_MS, STATIC_MS, wrote
 from integration.clients.raw import Raw
 from wire.records import Compression
 
@@ -63,7 +63,7 @@ def test_join_consume_commit_and_come_back(client, new_group):
 @by_client(CONSUMERS)
 def test_members_share_join_leave_and_crash(client, new_group):
     group = new_group(6, assignors=[its_assignor(client)])
-    first, second = group.join(client), group.join(client)
+    first, second = group.join(client), group.join(client, session_timeout_ms=CRASH_MS)
     group.settled(first, second)
     group.write(writer(client), 60)
     group.all_read()

@@ -7,7 +7,7 @@ import pytest
 from integration.clients import toolchains
 from integration.clients.clients import CLIENTS, Client, having
 from integration.clients.driver import wait_until
-from integration.clients.group import STATIC_MS, wrote
+from integration.clients.group import CRASH_MS, STATIC_MS, wrote
 
 
 def cast(*names: str) -> tuple[Client, ...]:
@@ -33,7 +33,8 @@ def name_all(clients: Sequence[Client]) -> str:
 @pytest.mark.parametrize(("clients", "assignor"), MIXES)
 def test_they_join_leave_and_crash(clients, assignor, new_group):
     group = new_group(3 * len(clients), assignors=[assignor])
-    members = [group.join(client) for client in clients]
+    members = [group.join(client) for client in clients[:-1]]
+    members.append(group.join(clients[-1], session_timeout_ms=CRASH_MS))
     group.settled(*members)
     assert group.world.describe(group.id).protocol == assignor
     group.write(CLIENTS["confluent"], 20 * len(clients))
