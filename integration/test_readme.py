@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from kcoord.web.client import ControlClient
 from scripts.reference import why_not
 
 ROOT = Path(__file__).parent.parent
@@ -36,6 +37,7 @@ SHELL = [line for block in blocks("sh") for line in block.splitlines()]
 SERVING = [line for line in SHELL if line.startswith("./scripts/serve")]
 OTHERS = [line for line in SHELL if line not in SERVING]
 FIRST = SERVING[0]
+CONTROLLED = f"{FIRST} --control 127.0.0.1:0"
 LOG = "log"
 
 
@@ -109,9 +111,16 @@ def produce(address: str) -> None:
     )
 
 
-def consumers(address: str, number: int) -> list[str]:
-    """Run the README's consumer so many times at once; return what each printed."""
-    # They begin together when each has loaded what it needs, however long that takes here.
+def consumers(address: str, control: str, number: int) -> list[str]:
+    """Run the README's consumer so many times at once; return what each printed.
+
+    By the server's clock they come at the same time, however long it takes here: it stands still until all have joined.
+    Then the group waits as long as it does for more members. That is not cut short: meanwhile the leader learns of its
+    topics, and it would join once more if it did so later.
+    """
+    clock = ControlClient(control)
+    clock.post("clock", "freeze")
+    # They begin together when each has loaded what it needs.
     script = "import kafka\nprint('ready', flush=True)\ninput()\n" + program("KafkaConsumer", address)
     with contextlib.ExitStack() as stack:
         processes = []
@@ -131,6 +140,8 @@ def consumers(address: str, number: int) -> list[str]:
             assert process.stdin is not None
             process.stdin.write("\n")
             process.stdin.flush()
+        clock.post("groups", "readers", "wait", members=number, timeout=PATIENCE, patience=PATIENCE)
+        clock.post("clock", "resume")
         printed = [process.communicate(timeout=PATIENCE)[0] for process in processes]
         assert [process.returncode for process in processes] == [0] * number
     return printed
@@ -138,9 +149,9 @@ def consumers(address: str, number: int) -> list[str]:
 
 def test_the_first_consumer(tmp_path):
     """It prints what it should, and so does the server: these lines, with these fields and values."""
-    with serving(FIRST, tmp_path) as address:
+    with started(CONTROLLED, tmp_path) as (address, control):
         produce(address)
-        assert consumers(address, 1) == ["[0, 1, 2, 3, 4, 5] 12\n"]
+        assert consumers(address, control, 1) == ["[0, 1, 2, 3, 4, 5] 12\n"]
     assert "It prints `[0, 1, 2, 3, 4, 5] 12`." in README
     (shown,) = (block for block in blocks("text") if block.startswith("group_created "))
     log = (tmp_path / LOG).read_text()
@@ -159,9 +170,9 @@ def fields(line: str) -> list[str]:
 
 
 def test_two_consumers_share_the_partitions(tmp_path):
-    with serving(FIRST, tmp_path) as address:
+    with started(CONTROLLED, tmp_path) as (address, control):
         produce(address)
-        printed = {text.strip() for text in consumers(address, 2)}
+        printed = {text.strip() for text in consumers(address, control, 2)}
     assert printed == {"[0, 1, 2] 6", "[3, 4, 5] 6"}
     assert "One prints\n`[0, 1, 2] 6`, the other `[3, 4, 5] 6`." in README
 
@@ -285,7 +296,7 @@ def test_the_program_in_javascript(block, tmp_path):
     if shutil.which("node") is None:
         refuse = pytest.fail if os.environ.get("CI") == "true" else pytest.skip
         refuse("node is not there to run the README's program")
-    with started(f"{FIRST} --control 127.0.0.1:0", tmp_path) as (_, control):
+    with started(CONTROLLED, tmp_path) as (_, control):
         done = subprocess.run(
             ["node", "--input-type=module", "-"],
             input=block,
