@@ -11,6 +11,8 @@ from kcoord.testing import Kcoord
 PLUGIN = "kcoord.testing.pytest_plugin"
 CI = ("CI", "BUILD_NUMBER")
 """Variables by which pytest repeats whole errors in its summary, so that what is in them would be counted twice."""
+GIVE_UP_S = 240
+"""For a run of pytest, and two workers of it, which take some seconds of a processor of their own."""
 
 
 @pytest.fixture
@@ -27,7 +29,7 @@ def run(tmp_path):
             env={**kept, "PYTHONDONTWRITEBYTECODE": "1", **dict(environment)},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=GIVE_UP_S,
             check=False,
         )
         assert done.returncode == expected, done.stdout + done.stderr
