@@ -18,7 +18,7 @@ from integration.server import TOPICS, Server
 
 OFFSETS_TOPIC = "__consumer_offsets"
 PARTITIONS = 50
-PATIENCE = 30
+PATIENCE = 60
 """Seconds in which everything must have been read."""
 
 Row = tuple[int, int, bytes | None, bytes | None]
