@@ -11,7 +11,7 @@ from .overseer import Failed
 HOST = "127.0.0.1"
 PORTS = range(20_000, 30_000)
 """Free ports are looked for here: below those that systems give to outgoing connections, which come and go."""
-SECONDS = 5.0
+SECONDS = 30.0
 """How long an answer may take."""
 API_VERSIONS, CREATE_TOPICS = 18, 19
 
