@@ -2,7 +2,7 @@
 
 import uuid
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from typing import Any
 
 import pytest
@@ -14,6 +14,10 @@ from integration.server import Server
 
 FORSAKEN = "unclosed <socket.socket"
 """kafka-python 3.0.12 leaves the socket of a connection that was refused to the garbage collector."""
+GROUPS = pytest.StashKey[list[tuple[Any, Group]]]()
+"""The groups of a test, each with its server."""
+LINES = 200
+"""So many of a log are shown where a test has failed."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -48,17 +52,30 @@ def start_server(tmp_path) -> Iterator[Callable[..., Server]]:
 
 
 @pytest.fixture
-def new_group() -> Iterator[Callable[[Server], Group]]:
+def new_group(request: pytest.FixtureRequest) -> Iterator[Callable[[Any], Group]]:
     """Make groups; their members are closed when the test is over, before the server is."""
-    made: list[Group] = []
+    made = request.node.stash[GROUPS] = []
 
-    def make(server: Server) -> Group:
-        made.append(Group(server.bootstrap, f"group-{uuid.uuid4().hex[:8]}"))
-        return made[-1]
+    def make(server: Any) -> Group:
+        made.append((server, Group(server.bootstrap, f"group-{uuid.uuid4().hex[:8]}")))
+        return made[-1][1]
 
     yield make
-    for each in made:
-        each.close()
+    for _, group in made:
+        group.close()
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """Tell with a failure what the server logged of the test's groups, and what their members were told."""
+    report = yield
+    if report.failed:
+        for server, group in item.stash.get(GROUPS, ()):
+            report.sections.append((f"members of {group.id}", group.story()))
+            if isinstance(server, Server):
+                logged = [line for line in server.log.read_text().splitlines() if group.id in line]
+                report.sections.append((f"log of {group.id}", "\n".join(logged[-LINES:])))
+    return report
 
 
 @pytest.fixture

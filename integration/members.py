@@ -1,6 +1,7 @@
 """Members of a group: unmodified kafka-python consumers, each in a thread of its own, and who owned what, when."""
 
 import contextlib
+import datetime as dt
 import itertools
 import queue
 import threading
@@ -143,9 +144,9 @@ class Member(ConsumerRebalanceListener):
         self._thread.start()
 
     def __repr__(self) -> str:
-        owned = ", ".join(f"{each.topic}-{each.partition}" for each in sorted(self.assignment))
         error = f" error={self.error!r}" if self.error else ""
-        return f"<{self.name} {self.state} generation={self.generation} polls={self.polls} [{owned}]{error}>"
+        owned = _shown(self.assignment)
+        return f"<{self.name} {self.state} generation={self.generation} polls={self.polls} {owned}{error}>"
 
     def do(self, action: Callable[[KafkaConsumer], Any], poll_ms: int | None = None) -> Any:
         """Run `action(consumer)` in the member's thread, and return or raise what it does."""
@@ -262,6 +263,14 @@ class Member(ConsumerRebalanceListener):
         self._requests.put(Request(lambda _: None, poll_ms))
 
 
+def _text(event: Event) -> str:
+    return f"{event.kind} {_shown(event.partitions)} in generation {event.generation}"
+
+
+def _shown(owned: Partitions) -> str:
+    return f"[{', '.join(f'{each.topic}-{each.partition}' for each in sorted(owned))}]"
+
+
 class Group:
     """A group with a name of its own, and its members."""
 
@@ -286,6 +295,13 @@ class Group:
             closer.start()
         for closer in closers:
             closer.join()
+
+    def story(self) -> str:
+        """Everything that the listeners of all members were told, at the time of day of logs, and how they look now."""
+        to_clock = time.time() - time.monotonic()
+        told = sorted((event.at, member.name, _text(event)) for member in self.members for event in list(member.events))
+        lines = [f"{dt.datetime.fromtimestamp(at + to_clock, dt.UTC):%T.%f} {name} {text}" for at, name, text in told]
+        return "\n".join(lines + [f"{member!r}" for member in self.members])
 
     def settled(self, wanted: Partitions, *members: Member) -> int:
         """Wait until these members (all, if none are named) share the partitions in one generation; return that.

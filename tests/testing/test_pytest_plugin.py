@@ -23,15 +23,18 @@ def run(tmp_path):
         (tmp_path / "test_it.py").write_text(source)
         (tmp_path / "conftest.py").write_text(conftest)
         kept = {name: value for name, value in os.environ.items() if name not in CI}
-        done = subprocess.run(
-            [sys.executable, "-m", "pytest", "-p", PLUGIN, "-p", "no:randomly", "-W", "error", "-q", *arguments],
-            cwd=tmp_path,
-            env={**kept, "PYTHONDONTWRITEBYTECODE": "1", **dict(environment)},
-            capture_output=True,
-            text=True,
-            timeout=GIVE_UP_S,
-            check=False,
-        )
+        try:
+            done = subprocess.run(
+                [sys.executable, "-m", "pytest", "-p", PLUGIN, "-p", "no:randomly", "-W", "error", "-q", *arguments],
+                cwd=tmp_path,
+                env={**kept, "PYTHONDONTWRITEBYTECODE": "1", **dict(environment)},
+                capture_output=True,
+                text=True,
+                timeout=GIVE_UP_S,
+                check=False,
+            )
+        except subprocess.TimeoutExpired as late:
+            pytest.fail(f"not within {GIVE_UP_S} s; until then: {late.stdout} {late.stderr}")
         assert done.returncode == expected, done.stdout + done.stderr
         summary = done.stdout.splitlines()[-1]
         for outcome, count in outcomes.items():
