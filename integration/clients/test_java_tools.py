@@ -25,6 +25,8 @@ from integration.clients.world import World
 pytestmark = pytest.mark.parametrize("java", [CLIENTS["java"]], ids=str)
 
 TOOLS = tomllib.loads((CLIENTS["java"].here / "tools" / "tools.toml").read_text())
+PATIENT = ("--timeout", "60000")
+"""By default an answer is given up after five seconds, many of which a virtual machine may need to start."""
 AT_ONCE = 2
 """So many virtual machines run at a time."""
 TITLE = re.compile(r"\S+(?: \(ID\))?")
@@ -53,7 +55,7 @@ class Tools:
     def groups(self, *commands: str) -> list[str]:
         """What kafka-consumer-groups writes for each of these, which run at the same time."""
         with ThreadPoolExecutor(AT_ONCE) as pool:
-            return list(pool.map(lambda command: self.run("consumer-groups", *command.split()), commands))
+            return list(pool.map(lambda command: self.run("consumer-groups", *PATIENT, *command.split()), commands))
 
 
 @pytest.fixture
