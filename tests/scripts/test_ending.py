@@ -5,7 +5,7 @@ import signal
 import socket
 import subprocess
 import sys
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import pytest
@@ -15,8 +15,8 @@ from tests.server.test_outputs import environment
 
 ROOT = Path(__file__).parent.parent.parent
 SIGNALS = [signal.SIGTERM, signal.SIGHUP, signal.SIGINT]
-# What a script does beside its process: it waits in one way or another. It ignores SIGINT where that is asked for, as
-# it does in the background of a shell.
+# What a script does beside its process: it waits in one way or another. It ignores the signal that is asked for, and no
+# other, however these tests were started: in the background of a shell SIGINT is ignored, and under nohup SIGHUP.
 SCRIPT = """
 import signal, subprocess, sys, time
 import trio
@@ -42,8 +42,10 @@ def plain():
     print(process.pid, flush=True)
     time.sleep(1000)
 
-if sys.argv[2:]:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for name in sys.argv[2:]:
+    signal.signal(signal.Signals[name], signal.SIG_IGN)
 with in_order():
     process = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(1000)"])
     try:
@@ -57,12 +59,14 @@ with in_order():
 
 @contextmanager
 def script(*command, **how):
-    """A script of this checkout; it is killed in the end if it goes on."""
-    with subprocess.Popen([sys.executable, *command], cwd=ROOT, env=environment(), **how) as process:
+    """A script of this checkout; it is killed in the end if it goes on, with what it has started."""
+    command = [sys.executable, *command]
+    with subprocess.Popen(command, cwd=ROOT, env=environment(), start_new_session=True, **how) as process:
         try:
             yield process
         finally:
-            process.kill()
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
 
 
 def is_gone(pid):
@@ -93,8 +97,17 @@ def test_a_status_that_is_made_of_an_interrupt_does_not_hide_the_signal():
 
 @pytest.mark.parametrize("how", ["plain", "waiting"])
 def test_so_it_does_where_interrupts_are_ignored(how):
-    with script("-c", SCRIPT, how, "ignored", stdout=subprocess.PIPE, text=True) as process:
+    with script("-c", SCRIPT, how, "SIGINT", stdout=subprocess.PIPE, text=True) as process:
         child = int(process.stdout.readline())
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(GIVE_UP) == 128 + signal.SIGTERM
+        assert is_gone(child)
+
+
+def test_it_goes_on_when_its_terminal_is_gone_where_that_is_asked_for():
+    with script("-c", SCRIPT, "waiting", "SIGHUP", stdout=subprocess.PIPE, text=True) as process:
+        child = int(process.stdout.readline())
+        process.send_signal(signal.SIGHUP)
         process.send_signal(signal.SIGTERM)
         assert process.wait(GIVE_UP) == 128 + signal.SIGTERM
         assert is_gone(child)
