@@ -14,6 +14,13 @@ from tests.server.client import GIVE_UP
 from tests.server.test_outputs import environment
 
 HIDDEN, SHOWN = b"\x1b[?25l", b"\x1b[?25h"
+# In the background of a shell SIGINT is ignored, and under nohup SIGHUP: these tests may be started so.
+USUAL = """
+import signal
+signal.signal(signal.SIGINT, signal.default_int_handler)
+for usual in (signal.SIGHUP, signal.SIGQUIT, signal.SIGTSTP):
+    signal.signal(usual, signal.SIG_DFL)
+"""
 # Consumers that are never ready, so that the story stays where it begins.
 WAITING = """
 from kcoord.cli import main
@@ -41,7 +48,7 @@ def demo(before=""):
     controller, terminal = pty.openpty()
     try:
         with subprocess.Popen(
-            [sys.executable, "-c", before + WAITING],
+            [sys.executable, "-c", USUAL + before + WAITING],
             env=environment() | {"TERM": "xterm-256color"},
             stdin=terminal,
             stdout=terminal,
@@ -83,7 +90,7 @@ def test_a_signal_ends_the_picture_and_leaves_the_cursor_shown(number):
 
 @pytest.mark.parametrize("name", ["SIGQUIT", "SIGHUP", "SIGTSTP"])
 def test_a_signal_that_is_ignored_stays_so(name):
-    with demo(f"import signal; signal.signal(signal.{name}, signal.SIG_IGN)") as (process, _, rest):
+    with demo(f"signal.signal(signal.{name}, signal.SIG_IGN)") as (process, _, rest):
         process.send_signal(getattr(signal, name))
         process.send_signal(signal.SIGTERM)
         rest()
