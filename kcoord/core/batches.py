@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from kcoord.core.answers import fits
+from kcoord.core.behaviour import OffsetValues
 from kcoord.core.outcome import Record
 from kcoord.core.settings import GroupSettings
 from wire.messages import OffsetCommitRequest
@@ -56,8 +57,7 @@ def most_bytes(request: OffsetCommitRequest) -> int:
 def commit_lengths(settings: GroupSettings, request: OffsetCommitRequest) -> Iterator[tuple[int, int]]:
     """Return the lengths of the keys and values that Kafka writes for a commit.
 
-    A value of version 1 has an expiry, one of version 4 the topic's id, which there is none of in what is stored here
-    (Apache Kafka `GroupCoordinatorRecordHelpers.newOffsetCommitRecord`).
+    A value with an expiry has version 1 (Apache Kafka `GroupCoordinatorRecordHelpers.newOffsetCommitRecord`).
     """
     group = bytes_of(request.group_id)
     for topic in request.topics:
@@ -69,10 +69,16 @@ def commit_lengths(settings: GroupSettings, request: OffsetCommitRequest) -> Ite
             length = bytes_of(metadata)
             if request.retention_time_ms != NO_RETENTION:
                 yield key, 28 + length
-            elif settings.behaviour.counts_topic_ids:
-                yield key, 41 + len(write_uvarint(length + 1)) + length
             else:
-                yield key, 24 + length
+                yield key, around(settings.behaviour.offset_values, length) + length
+
+
+def around(values: OffsetValues, length: int) -> int:
+    """Return how many bytes a committed offset has beside its metadata, which has that length in bytes."""
+    if values is OffsetValues.VERSION_3:
+        return 24
+    topic_id = 18 if values is OffsetValues.WITH_TOPIC_ID else 0
+    return 23 + topic_id + len(write_uvarint(length + 1))
 
 
 def can_keep(settings: GroupSettings, metadata: str) -> bool:

@@ -31,6 +31,14 @@ class StateNames(Enum):
     ANY_CASE_TRIMMED = "without regard to case, and to blanks around them"
 
 
+class OffsetValues(Enum):
+    """As what a committed offset is written where its size counts (Apache Kafka OffsetCommitValue)."""
+
+    VERSION_3 = "version 3"
+    VERSION_4 = "version 4"
+    WITH_TOPIC_ID = "version 4 with the topic's id"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Behaviour:
     """Each field is one difference; its sentence says what is so if it is true, or what its value is."""
@@ -83,8 +91,8 @@ class Behaviour:
     is illegal (`OffsetMetadataManager.validateOffsetCommit`)."""
     too_large_commit: ErrorCode = ErrorCode.UNKNOWN_SERVER_ERROR
     """What is said of a commit that does not fit into one batch (before, `GroupMetadataManager.storeOffsets`)."""
-    counts_topic_ids: bool = True
-    """A committed offset takes as much of a batch as it does with the topic's id, which is stored since 4.3."""
+    offset_values: OffsetValues = OffsetValues.WITH_TOPIC_ID
+    """As what a committed offset counts when it is asked whether a commit fits into one batch."""
     deletes_as_a_whole: bool = True
     """What one request deletes is deleted if it fits into one batch; before, it was gone from memory in any case
     (`GroupMetadataManager.cleanupGroupMetadata`)."""

@@ -1,4 +1,4 @@
-"""What the coordinator of each release does otherwise than that of Kafka 4.
+"""What the coordinator of each release does otherwise than that of the newest one.
 
 The rules of `kcoord check` that end with a release (kcoord/check/rules/before_4_groups.py and before_4_offsets.py) say
 it in scripts. Kafka 3.9.2 keeps them all, and each step back from there is what brokers of the releases before and
@@ -11,7 +11,7 @@ from dataclasses import replace
 from types import MappingProxyType
 from typing import Any, Final
 
-from kcoord.core.behaviour import LATEST, Behaviour, StateNames, TieOrder
+from kcoord.core.behaviour import LATEST, Behaviour, OffsetValues, StateNames, TieOrder
 from kcoord.releases.ranges import NAMES
 from wire.errors import ErrorCode
 
@@ -28,7 +28,7 @@ KAFKA_3_9: Final = Behaviour(
     pending_leave_rebalances=False,
     names_unknown_group=False,
     too_large_commit=ErrorCode.INVALID_COMMIT_OFFSET_SIZE,
-    counts_topic_ids=False,
+    offset_values=OffsetValues.VERSION_3,
     deletes_as_a_whole=False,
     last_offset_takes_group=True,
     entries_once=True,
@@ -45,6 +45,7 @@ KAFKA_3_9: Final = Behaviour(
 
 STEPS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
     {
+        "4.2": {"offset_values": OffsetValues.VERSION_4},
         "3.7": {"state_names": StateNames.EXACTLY},
         "3.4": {"skips_empty_topics": True, "fetches_groups_once": True},
         "3.2": {"rejoining_keeps_timeouts": True},
@@ -66,12 +67,9 @@ STEPS: Final[Mapping[str, Mapping[str, Any]]] = MappingProxyType(
 
 def _behaviours() -> Mapping[str, Behaviour]:
     found: dict[str, Behaviour] = {}
-    current = KAFKA_3_9
+    current = LATEST
     for name in reversed(NAMES):
-        if name.startswith("4."):
-            found[name] = LATEST
-            continue
-        current = replace(current, **STEPS.get(name, {}))
+        current = KAFKA_3_9 if name == "3.9" else replace(current, **STEPS.get(name, {}))
         found[name] = current
     return MappingProxyType(found)
 

@@ -431,7 +431,7 @@ GROUPS = {
         "core.offsets:offset_commit", "commit_too_large(step.tables.settings, request)", "False"
     ),
     "commits are weighed without the topics' ids": Mutant(
-        "core.batches:commit_lengths", "settings.behaviour.counts_topic_ids", "False"
+        "core.batches:around", "18 if values is OffsetValues.WITH_TOPIC_ID else 0", "0"
     ),
     "metadata that is too long counts towards the size of a commit": Mutant(
         "core.batches:commit_lengths", "not can_keep(settings, metadata)", "False"

@@ -3,8 +3,8 @@
 import pytest
 
 from kcoord.core.answers import fits
-from kcoord.core.batches import commit_lengths, most_bytes
-from kcoord.core.behaviour import Behaviour
+from kcoord.core.batches import around, commit_lengths, most_bytes
+from kcoord.core.behaviour import Behaviour, OffsetValues
 from kcoord.core.coordinator import Coordinator
 from kcoord.core.offsets import java_long
 from kcoord.core.outcome import Context, Now
@@ -211,8 +211,8 @@ def test_a_commit_has_to_fit_one_batch_of_the_offsets_topic(metadata, fitting):
     ("count", "group_id", "metadata"), [(1, "g", ""), (3_000, "é" * 99, ""), (20, "g", "é" * 1000), (9_000, "g", "")]
 )
 def test_the_size_of_a_batch_is_known_to_the_byte(count, group_id, metadata, retention_ms):
-    """Of values that have no topic's id, as before Kafka 4.3; there is no such id in what is stored here."""
-    settings = GroupSettings(behaviour=Behaviour(counts_topic_ids=False))
+    """Of values of version 3, which are those that are stored here."""
+    settings = GroupSettings(behaviour=Behaviour(offset_values=OffsetValues.VERSION_3))
     request = many_commits(count, metadata, group_id)
     request.retention_time_ms = retention_ms
     outcome = Coordinator(settings, lambda: "1").handle("token", Context(4, "c", "/h"), request, NOW)
@@ -220,6 +220,23 @@ def test_the_size_of_a_batch_is_known_to_the_byte(count, group_id, metadata, ret
     batch = keyed_batch(rows, 1, base_offset=0, leader_epoch=0)
     assert len(rows) == count
     assert len(batch) == size_of_lengths(commit_lengths(settings, request)) <= most_bytes(request)
+
+
+@pytest.mark.parametrize(
+    ("values", "length", "size"),
+    [
+        (OffsetValues.VERSION_3, 126, 24),
+        (OffsetValues.VERSION_3, 127, 24),
+        (OffsetValues.VERSION_4, 126, 24),
+        (OffsetValues.VERSION_4, 127, 25),
+        (OffsetValues.WITH_TOPIC_ID, 126, 42),
+        (OffsetValues.WITH_TOPIC_ID, 127, 43),
+        (OffsetValues.WITH_TOPIC_ID, 16_383, 44),
+    ],
+)
+def test_what_an_offset_has_around_its_metadata(values, length, size):
+    """Newer values tell lengths as varints, from one on; a topic's id is a tagged field."""
+    assert around(values, length) == size
 
 
 def test_what_is_not_stored_as_its_metadata_is_too_long_does_not_count():

@@ -2,7 +2,7 @@
 
 import pytest
 
-from kcoord.core.behaviour import GROUP_OPERATIONS, Behaviour, StateNames, TieOrder
+from kcoord.core.behaviour import GROUP_OPERATIONS, Behaviour, OffsetValues, StateNames, TieOrder
 from kcoord.core.listing import known_states
 from kcoord.core.notes import GroupCreated, GroupDeleted, RebalanceStarted
 from kcoord.core.settings import GroupSettings
@@ -522,7 +522,7 @@ def test_the_defaults_are_those_of_kafka_4():
         pending_leave_rebalances=True,
         names_unknown_group=True,
         too_large_commit=ErrorCode.UNKNOWN_SERVER_ERROR,
-        counts_topic_ids=True,
+        offset_values=OffsetValues.WITH_TOPIC_ID,
         deletes_as_a_whole=True,
         last_offset_takes_group=False,
         entries_once=False,

@@ -203,31 +203,22 @@ async def batches_5(world: World) -> None:
 # --- commits ---
 
 
-def size_with(group: str, topic: str, metadata: int, count: int, last: int) -> int:
-    """Return how many bytes a commit has whose offsets have metadata of so many letters, and the last one of others.
-
-    A value of version 4 with its topic's id has 43 bytes beside metadata of more than 126 letters.
-    """
-    key = 10 + len(group) + len(topic)
-    lengths = [*[metadata] * (count - 1), last]
-    return size_of_lengths((key, 43 + length) for length in lengths)
+AROUND: Final = 25
+"""Bytes of a committed offset's value, of version 4, beside metadata of more than 126 letters."""
+AROUND_WITH_TOPIC_ID: Final = 43
+STORED: Final = "Apache Kafka GroupCoordinatorRecordHelpers.newOffsetCommitRecord, CoordinatorRuntime.append"
 
 
-@rule(
-    id="batches-6",
-    api="OffsetCommit",
-    says="A commit may be so large that it just fits into a batch with the topics' ids, and no larger.",
-    source="Apache Kafka GroupCoordinatorRecordHelpers.newOffsetCommitRecord, CoordinatorRuntime.append",
-    versions="5-9",
-    since="4.3",
-    settings=LIMITED,
-)
-async def batches_6(world: World) -> None:
+async def just_fits(world: World, around: int) -> None:
+    """See to it that the largest commit that fits into a batch, whose values have so much around them, is stored."""
     client, group, t = await world.client(), world.group(), world.t
-    each, count = 3_000, 330
-    while size_with(group, t, each, count, 4_000) < LIMIT:
-        count += 1
-    most = next(last for last in range(4_000, 128, -1) if size_with(group, t, each, count, last) <= LIMIT)
+    key, each = 10 + len(group) + len(t), 3_000
+
+    def size(count: int, last: int) -> int:
+        return size_of_lengths((key, around + length) for length in [*[each] * (count - 1), last])
+
+    count = next(count for count in range(330, 400) if size(count, 4_000) >= LIMIT)
+    most = next(last for last in range(4_000, 128, -1) if size(count, last) <= LIMIT)
 
     async def told(last: int) -> set[ErrorCode]:
         parts = [part(0, 1, "m" * each) for _ in range(count - 1)]
@@ -237,6 +228,33 @@ async def batches_6(world: World) -> None:
     assert await told(most + 1) == {FAILED}
     assert await told(most) == {ErrorCode.NONE}
     assert await client.fetch(group, {t: [0]}) == {(t, 0): (2, -1, "m" * most)}
+
+
+@rule(
+    id="batches-6",
+    api="OffsetCommit",
+    says="A commit may be so large that it just fits into a batch with the topics' ids, and no larger.",
+    source=STORED,
+    versions="5-9",
+    since="4.3",
+    settings=LIMITED,
+)
+async def batches_6(world: World) -> None:
+    await just_fits(world, AROUND_WITH_TOPIC_ID)
+
+
+@rule(
+    id="batches-6-4.2",
+    api="OffsetCommit",
+    says="A commit may be so large that it just fits into a batch without the topics' ids, and no larger.",
+    source=STORED,
+    versions="5-9",
+    since="4.1",
+    until="4.2",
+    settings=LIMITED,
+)
+async def batches_6_before(world: World) -> None:
+    await just_fits(world, AROUND)
 
 
 @rule(
