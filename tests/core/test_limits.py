@@ -3,7 +3,7 @@
 import pytest
 
 from kcoord.core.answers import fits
-from kcoord.core.batches import around, commit_lengths, most_bytes
+from kcoord.core.batches import around, commit_lengths, commit_too_large, most_bytes
 from kcoord.core.behaviour import Behaviour, OffsetValues
 from kcoord.core.coordinator import Coordinator
 from kcoord.core.offsets import java_long
@@ -245,3 +245,22 @@ def test_what_is_not_stored_as_its_metadata_is_too_long_does_not_count():
     request.topics[0].partitions += many_commits(1).topics[0].partitions
     answer = ask(asked, request, 8)
     assert [one.error_code for one in answer.topics[0].partitions] == [12, 12, 0]
+
+
+def test_what_stands_behind_metadata_that_is_too_long_counts():
+    asked = coordinator(message_max_bytes=1_000)
+    request = many_commits(1, "m" * 5_000)
+    request.topics[0].partitions += many_commits(20).topics[0].partitions
+    answer = ask(asked, request, 8)
+    assert {one.error_code for one in answer.topics[0].partitions} == {ErrorCode.UNKNOWN_SERVER_ERROR}
+
+
+@pytest.mark.parametrize("name", ["t", "t" * 200])
+@pytest.mark.parametrize("values", OffsetValues)
+def test_a_commit_fits_that_is_just_as_large_as_a_batch_may_be(values, name):
+    request = many_commits(20, "m", "g" * 30)
+    request.topics[0].name = name
+    behaviour = Behaviour(offset_values=values)
+    size = size_of_lengths(commit_lengths(GroupSettings(behaviour=behaviour), request))
+    assert not commit_too_large(GroupSettings(behaviour=behaviour, message_max_bytes=size), request)
+    assert commit_too_large(GroupSettings(behaviour=behaviour, message_max_bytes=size - 1), request)
