@@ -55,10 +55,12 @@ def test_one_that_does_not_return_in_time_is_out(group, admin):
 
 
 def test_the_older_of_two_with_one_name_is_fenced(group, admin):
-    # It is to hear of it by its commit, so it sends no heartbeat before.
+    # The older one is to hear of it by its commit, so it sends no heartbeat before, and nobody joins behind it: the
+    # other one is there already, and joins again within one long poll.
+    other = group.join("t", group_instance_id="y", poll_ms=1_000, **UNNOTICED)
+    group.settled(T)
     seldom = {"session_timeout_ms": 600_000, "heartbeat_interval_ms": 500_000}
-    older = group.join("t", group_instance_id="x", **seldom)
-    other = group.join("t", group_instance_id="y")
+    older = group.join("t", group_instance_id="x", **seldom, **UNNOTICED)
     generation = group.settled(T)
     owned, older_id = older.assignment, older.member_id
     older.pause()
