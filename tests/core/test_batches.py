@@ -145,6 +145,18 @@ def test_a_static_leader_that_cannot_be_stored_anew_leads_on():
     assert driver.join("g", "c1", instance="i1").response.leader != leader
 
 
+def test_a_static_member_that_changes_the_protocol_is_not_stored_yet_and_so_not_refused():
+    # In a tie "sticky" wins, by its place in a hash table.
+    both = [("range", b"m"), ("sticky", b"m")]
+    driver = Driver()
+    made = static2(driver, protocols=both)
+    driver.coordinator.tables.settings = replace(driver.settings, message_max_bytes=1500)
+    back = driver.join("g", "c2", instance="i2", protocols=[("sticky", b"m"), ("range", b"x" * 1500)])
+    assert (back.parked, driver.state("g")) == (True, "PreparingRebalance")
+    answer = driver.join("g", "c1", member_id=made.leader, instance="i1", protocols=both).response
+    assert (answer.error_code, answer.protocol_name, len(answer.members)) == (0, "sticky", 2)
+
+
 # --- what is deleted ---
 
 

@@ -148,7 +148,7 @@ async def filled(client: Client, group: str, topic: str) -> None:
 
 
 async def stored(client: Client, group: str, topic: str) -> int:
-    """Return how many of the offsets are stored, asked by name: of all there are, brokers tell in orders of their own."""
+    """Return how many of the offsets are stored, asked by name: all there are come in an order of the broker's own."""
     found = await client.fetch(group, {topic: list(range(MANY))})
     return sum(offset >= 0 for offset, _, _ in found.values())
 
