@@ -36,6 +36,7 @@ def of_the_past(*, limited: bool) -> list[Rule]:
         for rule in all_rules().values()
         if rule.until is not None
         and rule.until >= JUDGED_BY
+        and (rule.since is None or rule.since <= JUDGED_BY)
         and rule.cost <= LONG
         and (LIMIT in rule.settings) is limited
     ]

@@ -1,4 +1,4 @@
-"""The rules that end with a release before Kafka 4.4, against servers that are like 3.9, under virtual time."""
+"""The rules that end with a release before Kafka 4.4, against servers like an older one, under virtual time."""
 
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -35,16 +35,17 @@ NOT_OF_GROUPS = {
 }
 """What topics and settings did otherwise is not imitated, but for defaults that differ."""
 LEFT = NEVER_ANSWERED | NOT_OFFERED | NOT_OF_GROUPS
-RULES = [
-    rule
-    for rule in all_rules().values()
-    if rule.until is not None and (3, 9) <= rule.until < RELEASE and (rule.since is None or rule.since <= (3, 9))
-]
+RULES = [rule for rule in all_rules().values() if rule.until is not None and (3, 9) <= rule.until < RELEASE]
+
+
+def like(rule):
+    """The release that the server is like: 3.9, or the last one of a rule that began after it."""
+    return LIKE if rule.since is None or rule.since <= (3, 9) else "{}.{}".format(*rule.until)
 
 
 @asynccontextmanager
-async def server(settings):
-    config = replace(Config.from_settings({**settings, "as.version": LIKE}, TOPICS), listeners=())
+async def server(settings, release):
+    config = replace(Config.from_settings({**settings, "as.version": release}, TOPICS), listeners=())
     async with trio.open_nursery() as nursery:
         running = await nursery.start(serve, config)
         opener = opener_to(running, nursery)
@@ -53,7 +54,7 @@ async def server(settings):
 
 
 async def outcome(rule, case):
-    async with server(rule.settings) as (opener, offers):
+    async with server(rule.settings, like(rule)) as (opener, offers):
 
         async def make_world(transcript):
             return World(opener, Names(), offers=offers, exact=True, transcript=transcript)
