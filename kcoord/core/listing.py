@@ -123,12 +123,14 @@ def delete_groups(step: Step, token: object, _context: Context, request: DeleteG
     """
     errors = {group_id: check_group(step, group_id) for group_id in request.groups_names}
     gone = [step.tables.groups[group_id] for group_id, error in errors.items() if error is ErrorCode.NONE]
-    tombstones = [tombstone for group in gone for tombstone in tombstones_of(step, group)]
+    tombstones = [
+        tombstone for group in gone for tombstone in (*offset_tombstones(step, group), group_tombstone(group.group_id))
+    ]
     if step.behaviour.deletes_as_a_whole and too_large(step.tables.settings, tombstones):
         errors = dict.fromkeys(errors, ErrorCode.UNKNOWN_SERVER_ERROR)
     else:
         for group in gone:
-            delete_group(step, group)
+            delete_group(step, group, "asked for")
     results = [DeletableGroupResult(group_id=group_id, error_code=error) for group_id, error in errors.items()]
     step.reply(token, DeleteGroupsResponse(results=results))
 
@@ -143,20 +145,17 @@ def check_group(step: Step, group_id: str) -> ErrorCode:
     return ErrorCode.NONE
 
 
-def tombstones_of(step: Step, group: Group) -> list[Record]:
-    """Return what a group and its offsets are deleted with."""
+def offset_tombstones(step: Step, group: Group) -> list[Record]:
+    """Return what the offsets of a group are deleted with."""
     stored = step.tables.offsets.get(group.group_id, {})
-    return [
-        *(offset_tombstone(group.group_id, topic, partition) for topic, partition in stored),
-        group_tombstone(group.group_id),
-    ]
+    return [offset_tombstone(group.group_id, topic, partition) for topic, partition in stored]
 
 
-def delete_group(step: Step, group: Group) -> None:
+def delete_group(step: Step, group: Group, why: str) -> None:
     """Delete one group, its offsets first."""
-    for topic, partition in list(step.tables.offsets.get(group.group_id, {})):
-        step.write(offset_tombstone(group.group_id, topic, partition))
-    remove_group(step, group, "asked for")
+    for tombstone in offset_tombstones(step, group):
+        step.write(tombstone)
+    remove_group(step, group, why)
 
 
 def remove_group(step: Step, group: Group, why: str) -> None:

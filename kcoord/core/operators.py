@@ -21,7 +21,7 @@ from kcoord.core.answers import answer_held, fits
 from kcoord.core.batches import utf16_length
 from kcoord.core.group import Group
 from kcoord.core.joining import Join, replace_static_member
-from kcoord.core.listing import remove_group
+from kcoord.core.listing import delete_group
 from kcoord.core.notes import GroupCreated, OffsetsCommitted, OffsetsDeleted
 from kcoord.core.offsets import NO_EPOCH
 from kcoord.core.outcome import Context, Record
@@ -270,9 +270,7 @@ def remove(step: Step, wanted: Remove) -> Answer:
         step.cancel_session(group, member.member_id)
     step.tables.timers.cancel(("join", group.group_id))
     step.tables.timers.cancel(("sync", group.group_id))
-    for topic, partition in list(step.tables.offsets.get(group.group_id, {})):
-        step.write(offset_tombstone(group.group_id, topic, partition))
-    remove_group(step, group, wanted.why)
+    delete_group(step, group, wanted.why)
     return DONE
 
 

@@ -548,9 +548,7 @@ GROUPS = {
     "groups can be deleted with as many offsets as there are": Mutant(
         "core.listing:delete_groups", "step.behaviour.deletes_as_a_whole", "False"
     ),
-    "offsets outlive their group": Mutant(
-        "core.listing:delete_group", "step.write(offset_tombstone(group.group_id, topic, partition))", "pass"
-    ),
+    "offsets outlive their group": Mutant("core.listing:delete_group", "step.write(tombstone)", "pass"),
 }
 
 LOGS = {
