@@ -1,5 +1,6 @@
 """Steps that many scripts share: refusals, time, heartbeats in the background."""
 
+import math
 from collections import defaultdict
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
@@ -151,10 +152,14 @@ async def generation_of_next(world: World, group: str, **what: Any) -> int:
 
 
 async def repeat(what: Callable[[], Awaitable[_T]], seconds: float, every: float) -> list[_T]:
-    """Do something every so many seconds, for so long; return what came of it each time."""
+    """Do something every so many seconds, for so long; return what came of it each time.
+
+    How long it takes each time does not put off the next one, so that all of it is done in time also where it takes a
+    while.
+    """
+    start = trio.current_time()
     results = []
-    end = trio.current_time() + seconds
-    while trio.current_time() < end - 0.001:
-        await trio.sleep(every)
+    for number in range(1, math.ceil(seconds / every) + 1):
+        await trio.sleep_until(start + number * every)
         results.append(await what())
     return results

@@ -335,7 +335,7 @@ async def i24(world: World) -> None:
     first, second = await world.member(group), await world.member(group)
     watch = Stopwatch(world)
     await first.start_join()
-    await second.start_join()
+    assert await (await second.start_join()).parked()
     client = await world.client()
     assert await leave(client, group, second.id) is ErrorCode.NONE
     assert second.call is not None
@@ -361,7 +361,7 @@ async def i24(world: World) -> None:
 async def i24b(world: World) -> None:
     group = world.group()
     member = await world.member(group)
-    await member.start_join()
+    assert await (await member.start_join()).parked()
     client = await world.client()
     assert await leave(client, group, member.id) is ErrorCode.NONE
     described = await client.describe(group)
