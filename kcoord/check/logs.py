@@ -31,7 +31,7 @@ from wire.messages import (
     ProduceRequest,
     TopicProduceData,
 )
-from wire.records import Compression, Record, build, records_of, split
+from wire.records import LENGTH_END, LENGTH_OFFSET, Compression, Record, build, records_of, split
 
 NOBODY = UUID("0badcafe-0000-4000-8000-0123456789ab")
 TIME = 1_700_000_000_000
@@ -184,6 +184,20 @@ async def look_up(
 async def ends(client: Client, topic: str, *indexes: int) -> list[int]:
     """Return where partitions end; -1 for one that cannot tell."""
     return [(await look_up(client, topic, index, -1))[2] for index in indexes]
+
+
+def whole(records: bytes) -> list[bytes]:
+    """Cut the batches that a Fetch brought, of which the last may be there in part: as far as there was room (KIP-74).
+
+    Raises CorruptRecords for what is no batch.
+    """
+    end = 0
+    while len(records) - end >= LENGTH_END:
+        size = LENGTH_END + int.from_bytes(records[end + LENGTH_OFFSET : end + LENGTH_END], "big")
+        if size > len(records) - end:
+            break
+        end += size
+    return split(records[:end])
 
 
 async def stored(client: Client, topic: str, index: int, offset: int = 0) -> list[Record]:

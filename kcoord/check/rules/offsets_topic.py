@@ -8,7 +8,7 @@ import itertools
 from dataclasses import replace
 from typing import Any, Final
 
-from kcoord.check.logs import look_up
+from kcoord.check.logs import look_up, whole
 from kcoord.check.masked import OFFSETS
 from kcoord.check.member import settle
 from kcoord.check.probe import Client
@@ -36,7 +36,7 @@ from wire.payloads import (
     decode_key,
     decode_value,
 )
-from wire.records import BatchHeader, check_crc, read_header, records_of, split
+from wire.records import BatchHeader, check_crc, read_header, records_of
 
 HOUR_MS: Final = 3_600_000
 WRITTEN_WITHIN: Final = 10_000
@@ -86,7 +86,9 @@ class Reader:
             assert found.error_code == ErrorCode.NONE
             if self.position == found.high_watermark:
                 return batches
-            for batch in split(found.records):
+            there = whole(found.records)
+            assert there
+            for batch in there:
                 header = read_header(batch)
                 self.position = header.last_offset + 1
                 # Who commits in transactions leaves their ends there, too.
