@@ -34,7 +34,8 @@ from kcoord.check.probe import PATIENCE, Closed, Heard, offered
 from kcoord.check.recognizing import note_of_release
 from kcoord.check.result import CaseResult, Progress, Report, RuleResult, Run, Verdict, counted
 from kcoord.check.rule import LONG, Case, Rule
-from kcoord.check.target import Target, make_topics, measure_the_initial_delay, reach, why_gone
+from kcoord.check.shared_topics import make_topics
+from kcoord.check.target import Target, measure_the_initial_delay, reach, why_gone
 from kcoord.check.transcript import Transcript
 from kcoord.check.world import Opener, World
 

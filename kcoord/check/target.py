@@ -16,21 +16,18 @@ from kcoord.check.failure import first_of
 from kcoord.check.first_answer import FIRST_ANSWER, first_answer
 from kcoord.check.limits import Limits
 from kcoord.check.member import Member
-from kcoord.check.names import INITIAL_DELAY, SHARED, Names
+from kcoord.check.names import INITIAL_DELAY, Names
 from kcoord.check.outcome import Broken, CannotRun, NotApplicable
-from kcoord.check.probe import Call, Client, Closed, Offers, error_name, offered
+from kcoord.check.probe import Client, Closed, Offers, error_name, offered
 from kcoord.check.world import Opener
 from wire.errors import BadLength, ErrorCode, WireError
 from wire.messages import (
     ApiVersionsRequest,
-    CreatableTopic,
-    CreateTopicsRequest,
     DescribeConfigsRequest,
     DescribeConfigsResource,
     DescribeGroupsRequest,
     FindCoordinatorRequest,
     MetadataRequest,
-    MetadataRequestTopic,
 )
 from wire.schema import Message, Versions
 
@@ -63,8 +60,6 @@ _NOT_YET: Final = (
     ErrorCode.NOT_COORDINATOR,
 )
 """What is said of a group whose coordinator is not there, or not ready."""
-TO_MAKE_TOPICS: Final = 5.0
-"""Seconds more that are waited for topics which are being made when the run is stopped: then they can be removed."""
 ANSWERS: Final = (OSError, Closed, WireError, TimeoutError, NotApplicable, ValueError, Broken)
 """What may go wrong when a broker is asked something: no connection, no answer, one that makes no sense or is to
 another question."""
@@ -299,81 +294,6 @@ async def why_gone(target: Target) -> str:
                 return ""
             await trio.sleep(0.5)
     return why or f"it answers nothing within {UNTIL_GONE:g} s"
-
-
-async def make_topics(target: Target, wanted: Iterable[str]) -> None:
-    """Make the shared topics that are wanted. What could not be made, `Target.lacking` tells. Raises CannotRun.
-
-    `Target.topics` are those that may be there then, also if this does not come to its end.
-    """
-    names = {name: f"{target.prefix}{name}" for name in SHARED if name in set(wanted)}
-    if not names:
-        return
-    target.topics += names.values()
-    try:
-        client = Client(await target.opener(), CLIENT, offers=target.offers)
-        try:
-            await _create(client, target, names)
-        finally:
-            await trio.aclose_forcefully(client.stream)
-    except ANSWERS as error:
-        raise CannotRun(f"the broker is of no use: {reason(error)}") from error
-
-
-async def _create(client: Client, target: Target, names: Mapping[str, str]) -> None:
-    wishes = [
-        CreatableTopic(name=real, num_partitions=SHARED[name], replication_factor=1) for name, real in names.items()
-    ]
-    try:
-        answer = await _made(await client.send(CreateTopicsRequest(topics=wishes, timeout_ms=int(SOON * 1000))))
-    except NotApplicable as error:
-        # Some brokers make a topic when they are asked about it, and in no other way.
-        target.lacking = f"topics cannot be made: {error}"
-    else:
-        for one in answer.topics:
-            if one.error_code != ErrorCode.NONE:
-                why = f"{error_name(one.error_code)} {one.error_message or ''}".rstrip()
-                target.lacking = f"topics cannot be made: {why}"
-                return
-    with trio.move_on_after(SOON if not target.lacking else 2.0):
-        for name, real in names.items():
-            await _wait_for(client, target, real, SHARED[name], anew=bool(target.lacking))
-            target.shared[name] = real
-    if target.lacking:
-        target.notes.append(target.lacking)
-    elif len(target.shared) < len(names):
-        target.lacking = f"topics were made, but are not there after {SOON:g} s"
-        target.notes.append(target.lacking)
-
-
-async def _made(call: Call) -> Any:
-    """Wait for the answer to a CreateTopics, for some seconds also if this is cancelled.
-
-    A broker goes on making topics for somebody who does not wait for them any more; until it has made them they cannot
-    be removed.
-    """
-    try:
-        return await call.answer(SOON)
-    except trio.Cancelled:
-        with trio.CancelScope(shield=True), suppress(*ANSWERS):
-            await call.answer(TO_MAKE_TOPICS)
-        raise
-
-
-async def _wait_for(client: Client, target: Target, name: str, partitions: int, *, anew: bool) -> None:
-    """Wait until a topic has a leader for each of its partitions; `anew` is for one that comes when it is asked for.
-
-    That one may have more partitions than it should have.
-    """
-    version = min(offered(target.offers, MetadataRequest).highest, 12)
-    request = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=anew or version < 4)
-    while True:
-        (topic,) = (await ask(client, request, version)).topics
-        count = len(topic.partitions)
-        enough = count >= partitions if anew else count == partitions
-        if topic.error_code == 0 and enough and all(one.error_code == 0 for one in topic.partitions):
-            return
-        await trio.sleep(0.05)
 
 
 def reason(error: Exception, *, anew: bool = True) -> str:

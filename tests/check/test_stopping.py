@@ -8,7 +8,8 @@ import trio
 from kcoord.check.outcome import CannotRun
 from kcoord.check.result import Progress
 from kcoord.check.runner import Plan, check
-from kcoord.check.target import SOON, TO_MAKE_TOPICS
+from kcoord.check.shared_topics import TO_MAKE_TOPICS
+from kcoord.check.target import SOON
 from tests.check.brokers import between
 from tests.check.conftest import server
 from tests.check.test_bad_brokers import without_settings
