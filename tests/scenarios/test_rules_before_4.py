@@ -15,6 +15,7 @@ from kcoord.check.world import World
 from kcoord.config import Config
 from kcoord.serve import serve
 from tests.scenarios.harness import opener_to
+from tests.scenarios.lateness import ORDERS, late
 from tests.scenarios.test_rules import RELEASE, TOPICS
 
 LIKE = "3.9"
@@ -53,15 +54,20 @@ async def server(settings, release):
         nursery.cancel_scope.cancel()
 
 
-async def outcome(rule, case):
-    async with server(rule.settings, like(rule)) as (opener, offers):
+async def outcome(rule, case, order=None):
+    """Run a case, with the connections late in such an order, if any."""
+    async with server(rule.settings, like(rule)) as (opener, offers), trio.open_nursery() as nursery:
+        connect = opener if order is None else late(opener, ORDERS[order], nursery)
 
         async def make_world(transcript):
-            return World(opener, Names(), offers=offers, exact=True, transcript=transcript)
+            return World(connect, Names(), offers=offers, exact=order is None, transcript=transcript)
 
-        return await run_case(rule, case, make_world, transcripts=False)
+        run = await run_case(rule, case, make_world, transcripts=False)
+        nursery.cancel_scope.cancel()
+        return run
 
 
+@pytest.mark.parametrize("order", [None, *ORDERS])
 @pytest.mark.parametrize(
     ("rule", "case"),
     [
@@ -71,8 +77,8 @@ async def outcome(rule, case):
         for case in rule.cases
     ],
 )
-async def test_rule(rule, case):
-    run = await outcome(rule, case)
+async def test_rule(rule, case, order):
+    run = await outcome(rule, case, order)
     if run.failure is not None:
         shown = [line for each in run.transcript for line in each.lines()]
         pytest.fail("\n".join([rule.says, *run.failure.lines(), *shown]), pytrace=False)
