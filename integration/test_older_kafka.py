@@ -1,11 +1,13 @@
 """Rules that tell what Kafka did up to 3.9 hold on Kafka 3.9, which tells that it is no newer one."""
 
 import os
+import sys
 
 import pytest
 import trio
 
 from kcoord.check.connecting import Endpoint, address_of
+from kcoord.check.report.table import print_table
 from kcoord.check.result import Report, Verdict
 from kcoord.check.rule import LONG, Rule
 from kcoord.check.rules import all_rules
@@ -15,7 +17,8 @@ from scripts.reference import started, why_not
 RELEASE = "3.9.2"
 JUDGED_BY = (3, 9)
 LIMIT = "group.max.size"
-NOTE = "this broker looks like Kafka 3.9: --kafka 3.9 judges it by that release"
+LOOKS = "this broker looks like Kafka"
+NOTE = f"{LOOKS} 3.9: --kafka 3.9 judges it by that release"
 
 
 @pytest.fixture(autouse=True)
@@ -48,6 +51,7 @@ def test_what_kafka_did_before(limited, overrides):
     assert rules
     with started("kafka", release=RELEASE, overrides=overrides) as running:
         report = judge(running.bootstrap, rules, JUDGED_BY)
+        print_table(report, sys.stdout)  # shown with what fails
         assert {each.rule.id: each.verdict for each in report.results} == {rule.id: Verdict.KEPT for rule in rules}
         assert NOTE not in report.notes
         assert NOTE in judge(running.bootstrap, [], (4, 4)).notes
@@ -56,5 +60,7 @@ def test_what_kafka_did_before(limited, overrides):
 def test_kafka_is_recognized_as_the_release_that_rules_are_of():
     with started("kafka") as running:
         release = tuple(int(part) for part in running.version.split(".")[:2])
-        assert judge(running.bootstrap, [], Plan([]).release).notes == ()
+        # A broker that has just started may be told of as slow.
+        notes = judge(running.bootstrap, [], Plan([]).release).notes
+        assert [note for note in notes if note.startswith(LOOKS)] == []
         assert release == Plan([]).release
