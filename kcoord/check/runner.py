@@ -14,7 +14,8 @@ tells how many were left at that.
 
 Each answer is waited for half a minute beyond what the rule takes; where none at all has come to an API, soon hardly.
 When a connection fails, or an answer does not come, the broker is asked for a sign of life. If there is none within
-15 s, or it refuses connections for 5 s, the run ends: what then ran, or had not begun, is not broken but not run.
+15 s, or it refuses connections for 5 s, the run ends: what then ran, or had not begun, is not broken but not run. What
+was broken before, and could not be run once more, stays broken, and a note tells how many cases that are.
 """
 
 import math
@@ -241,6 +242,14 @@ class _Round:
             self.progress.phase = "running alone"
             await self._side_by_side([job for job in jobs if job[0].alone], found, 1)
             await self._once_more([job for job in jobs if found[_key(*job)].verdict is Verdict.BROKEN], found, again)
+        if self.stopped:
+            unsure = [key for key, run in found.items() if run.verdict is Verdict.BROKEN and key not in again]
+            if unsure:
+                # A broker that ends in order tells clients so, which is what many rules stumble over.
+                self.notes.append(
+                    f"broken, and not run once more, as the broker was gone: {counted(len(unsure), 'cases')}; it may be"
+                    " that it was about to go"
+                )
         not_run = Run(Verdict.NOT_RUN, 0.0, why="the broker was gone")
         results: dict[str, list[CaseResult]] = {}
         for rule in rules:

@@ -9,7 +9,7 @@ import trio
 from kcoord.check.names import SHARED
 from kcoord.check.outcome import CannotRun, NotApplicable
 from kcoord.check.probe import Call, Client, error_name, offered
-from kcoord.check.target import ANSWERS, CLIENT, SOON, Target, ask, reason
+from kcoord.check.target import ANSWERS, CLIENT, SOON, Target, ask, only_one, reason
 from wire.errors import ErrorCode
 from wire.messages import (
     CreatableTopic,
@@ -108,7 +108,7 @@ async def _wait_for(client: Client, target: Target, name: str, partitions: int, 
     version = min(offered(target.offers, MetadataRequest).highest, 12)
     request = MetadataRequest(topics=[MetadataRequestTopic(name=name)], allow_auto_topic_creation=anew or version < 4)
     while True:
-        (topic,) = (await ask(client, request, version)).topics
+        topic = only_one((await ask(client, request, version)).topics, "Metadata", "topics")
         count = len(topic.partitions)
         enough = count >= partitions if anew else count == partitions
         if topic.error_code == 0 and enough and all(one.error_code == 0 for one in topic.partitions):

@@ -5,7 +5,7 @@ Nothing is asked of it but an address. What a run made is removed afterwards, an
 
 import os
 import random
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any, Final
@@ -171,10 +171,18 @@ async def _offers(client: Client, patience: float) -> Offers:
 async def _be_the_only_one(client: Client, target: Target) -> None:
     """See to it that every group and every partition is at this broker."""
     version = min(offered(target.offers, MetadataRequest).highest, 12)
+    request = MetadataRequest(topics=[], allow_auto_topic_creation=version < 4)
     start = trio.current_time()
-    answer = await ask(client, MetadataRequest(topics=[], allow_auto_topic_creation=version < 4), version)
+    answer = await ask(client, request, version)
     if (took := trio.current_time() - start) > SLOW:
         target.notes.append(f"Metadata took {took:.1f} s; rules about time, and about who waits, need a quicker broker")
+    with trio.move_on_after(SOON):
+        # One that has just started may be asked before it is in its cluster.
+        while not answer.brokers:
+            await trio.sleep(0.1)
+            answer = await ask(client, request, version)
+    if not answer.brokers:
+        raise CannotRun(f"the broker is not ready: within {SOON:g} s, Metadata names no broker in its cluster")
     if len(answer.brokers) != 1:
         raise CannotRun(
             f"this broker is one of {len(answer.brokers)} in its cluster, where groups and partitions may be at any of"
@@ -224,7 +232,7 @@ async def _read_settings(client: Client, target: Target, names: set[str]) -> Non
     )
     try:
         answer = await ask(client, DescribeConfigsRequest(resources=[resource]))
-        (result,) = answer.results
+        result = only_one(answer.results, "DescribeConfigs", "resources")
         if result.error_code != ErrorCode.NONE:
             target.unreadable = f"settings cannot be read: {error_name(result.error_code)}"
             return
@@ -294,6 +302,13 @@ async def why_gone(target: Target) -> str:
                 return ""
             await trio.sleep(0.5)
     return why or f"it answers nothing within {UNTIL_GONE:g} s"
+
+
+def only_one(found: Sequence[Any], api: str, what: str) -> Any:
+    """Return the one thing that an answer must have. Raises ValueError."""
+    if len(found) != 1:
+        raise ValueError(f"{api} tells of {len(found)} {what}, where one was asked for")
+    return found[0]
 
 
 def reason(error: Exception, *, anew: bool = True) -> str:

@@ -350,11 +350,29 @@ def closing(cls, version, message, frame):
             "this broker is one of 2 in its cluster",
         ),
         (
+            only(MetadataRequest, lambda it: it.brokers.clear()),
+            "the broker is not ready: within 30 s, Metadata names no broker in its cluster",
+        ),
+        (
+            only(DescribeConfigsRequest, lambda it: it.results.append(it.results[0])),
+            "of no use: DescribeConfigs tells of 2 resources, where one was asked for",
+        ),
+        (
             only(FindCoordinatorRequest, lambda it: setattr(it, "error_code", 15)),
             "the broker coordinates no groups: FindCoordinator is answered with COORDINATOR_NOT_AVAILABLE",
         ),
     ],
-    ids=["closes", "silent", "garbage", "refuses", "no metadata", "several", "no coordinator"],
+    ids=[
+        "closes",
+        "silent",
+        "garbage",
+        "refuses",
+        "no metadata",
+        "several",
+        "no brokers",
+        "two settings",
+        "no coordinator",
+    ],
 )
 async def test_brokers_of_no_use(rule_of, change, why):
     with pytest.RaisesGroup(pytest.RaisesExc(CannotRun, match=why), flatten_subgroups=True):
@@ -495,6 +513,20 @@ async def test_a_broker_that_must_get_ready_first(rule_of):
 
     report = await run(rule_of("kept"), change=only(FindCoordinatorRequest, not_yet))
     assert (report.count(Verdict.KEPT), asked) == (1, 5)
+
+
+async def test_a_broker_that_is_not_in_its_cluster_yet(rule_of):
+    asked = 0
+
+    def not_yet(message):
+        nonlocal asked
+        asked += 1
+        if asked < 5:
+            message.brokers.clear()
+
+    report = await run(rule_of("kept"), change=only(MetadataRequest, not_yet))
+    assert report.count(Verdict.KEPT) == 1
+    assert report.notes == ()
 
 
 async def test_a_broker_that_still_reads_some_of_its_offsets(rule_of):
