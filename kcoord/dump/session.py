@@ -138,9 +138,9 @@ class Session:
 
     def _event(self, line: dict[str, Any]) -> Event:
         ms, connection = line.get("ms"), line.get("connection")
-        if not isinstance(ms, int | float) or not 0 <= ms < _LATEST:
+        if not isinstance(ms, int | float) or isinstance(ms, bool) or not 0 <= ms < _LATEST:
             raise self._bad("it must have ms, a number of milliseconds")
-        if not isinstance(connection, int) or connection < 1:
+        if not isinstance(connection, int) or isinstance(connection, bool) or connection < 1:
             raise self._bad("it must have connection, a number from 1 on")
         if "frame" in line:
             data = self._bytes(line["frame"])
@@ -154,6 +154,8 @@ class Session:
             case "closed":
                 return Closed(ms, connection, by)
             case "broken":
+                if by not in ("client", "broker"):
+                    raise self._bad('it must say by whom: "client" or "broker"')
                 return Broken(ms, connection, by, why, self._bytes(line.get("bytes", "")))
             case _:
                 raise self._bad("it has no frame, and no event that is known")

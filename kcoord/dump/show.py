@@ -7,6 +7,7 @@ import math
 import uuid
 from typing import Any, Final
 
+from kcoord.config import printable
 from kcoord.dump.compare import Finding
 from kcoord.dump.explain import Explained
 from kcoord.dump.frames import Frame, Remark
@@ -26,7 +27,7 @@ def as_text(number: int, explained: Explained, *, whole: bool = False) -> str:
     The column in front is the offset in bytes from the beginning of the frame, where its size is.
     """
     frame = explained.frame
-    lines = [f"#{number} {_title(frame)} {_kind(explained)}"]
+    lines = [printable(f"#{number} {_title(frame)} {_kind(explained)}")]
     table: list[tuple[int | None, str, str]] = [(0, "size", str(int.from_bytes(frame.data[:4], "big", signed=True)))]
     rows = [row for row in (*explained.header, *explained.body) if row.path[-3::2] != ("tags", "tag")]
     table += [(row.offset, _indented(row), _value(row, whole)) for row in rows]
@@ -39,7 +40,7 @@ def as_text(number: int, explained: Explained, *, whole: bool = False) -> str:
 
 def remark_as_text(remark: Remark) -> str:
     """Write what is no frame as lines."""
-    lines = [f"-- {_title(remark)} {remark.text}"]
+    lines = [printable(f"-- {_title(remark)} {remark.text}")]
     if remark.rubbish:
         lines.append(f"   it begins with {_hex(remark.rubbish, whole=False)}")
     return "\n".join(lines) + "\n"
@@ -92,13 +93,14 @@ def finding_as_text(finding: Finding) -> str:
     if finding.asked is not None:
         words += f", {finding.asked}"
     if finding.difference is None:
-        return f"{words}: {finding.text}"
+        return printable(f"{words}: {finding.text}")
     path, old, new = finding.difference.path, finding.difference.recorded, finding.difference.now
     name = next((each for each in reversed(path) if isinstance(each, str) and each[:1] != "["), "")
     was, now = _told_apart(name, old, new)
     if finding.difference.by_now is not None:
         was += f" (by now {_compared(name, finding.difference.by_now)})"
-    return f"{words}: {path_text(path) or 'the whole answer'} was {was}, is {now}"
+    # A path has names of topics and groups in it, and a session may say anything.
+    return printable(f"{words}: {path_text(path) or 'the whole answer'} was {was}, is {now}")
 
 
 def _told_apart(name: str, old: Any, new: Any) -> tuple[str, str]:

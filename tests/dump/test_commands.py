@@ -16,7 +16,7 @@ from kcoord.cli import main
 from kcoord.dump.api_names import api_name
 from kcoord.dump.frames import BadInput
 from kcoord.dump.names import api_key, keys_of, kind_of_answer
-from kcoord.dump.session import first_line
+from kcoord.dump.session import Broken, Closed, Opened, Passed, first_line, line_of
 from tests.dump.samples import heartbeat, heartbeat_answer, join_request, join_response
 from tests.server.client import GIVE_UP, join
 from tests.server.test_command_line import ask, command, environment, running
@@ -156,6 +156,18 @@ def test_a_broker_that_is_not_there_is_status_2(run, tmp_path):
     status, output, errors = run("replay", str(path), NOBODY)
     assert (status, output) == (2, "")
     assert errors == f"kcoord: {NOBODY} cannot be reached: Connection refused\n"
+
+
+def test_what_a_session_says_tells_the_terminal_nothing(run, tmp_path):
+    path = tmp_path / "session"
+    order = "\x1b[2J\n#9"
+    events = [Opened(0, 1, order), Passed(1, 1, True, heartbeat()), Broken(2, 1, "client", order), Closed(3, 1, order)]
+    path.write_text(first_line(0, order) + "".join(map(line_of, events)))
+    status, output, _ = run("dump", str(path))
+    assert status == 0
+    assert output.count("\\x1b[2J\\n#9") == 10
+    assert "\x1b" not in output
+    assert not [line for line in output.splitlines() if line.startswith("#9")]
 
 
 @pytest.mark.parametrize("how", [signal.SIGINT, signal.SIGTERM])

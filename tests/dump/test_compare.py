@@ -204,6 +204,11 @@ def test_findings_are_one_line():
     assert finding_as_text(Finding(2, asked, difference=difference)).endswith(
         "topics[name t] was nothing, is {name 't', error_code 3 UNKNOWN_TOPIC_OR_PARTITION, list [null, 01 (1 bytes)]}"
     )
+    difference = Difference(("topics", "[name \x1b[2J]", "partitions"), 1, 2)
+    assert finding_as_text(Finding(2, None, "\x1b[2J")) == r"connection 2: \x1b[2J"
+    assert finding_as_text(Finding(2, None, difference=difference)) == (
+        r"connection 2: topics[name \x1b[2J].partitions was 1, is 2"
+    )
     assert "the whole answer was" in finding_as_text(Finding(2, asked, difference=Difference((), b"\xff", b"\xfe")))
 
 
