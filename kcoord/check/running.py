@@ -3,12 +3,14 @@
 import shutil
 import signal
 import sys
+import threading
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import IO, Final, TypeVar
 
 import trio
 
+from kcoord.check.failure import first_of
 from kcoord.check.outcome import CannotRun
 from kcoord.check.result import Progress
 
@@ -22,39 +24,54 @@ _WIDTH: Final = 100
 async def until_a_signal(run: Callable[[], Awaitable[_T]], progress: Callable[[], Mapping[str, Progress]]) -> _T:
     """Run until a signal comes; then clean up, and end as a process that the signal ended.
 
-    More signals change nothing while it cleans up. `progress` tells how far each broker is, by what is to stand in
-    front of it. Raises CannotRun as `run` does.
+    `progress` tells how far each broker is, by what is to stand in front of it. Raises CannotRun as `run` does.
     """
+    try:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(_show, progress, sys.stderr)
+            done, got = await unless_a_signal(run)
+            nursery.cancel_scope.cancel()
+    except* CannotRun as group:
+        raise CannotRun("; ".join([str(first_of(group)), *_left(progress())])) from None
+    finally:
+        _wipe(sys.stderr)
+    if not done:
+        complain(stopped(progress()))
+        sys.exit(128 + got[0])
+    return done[0]
+
+
+async def unless_a_signal(run: Callable[[], Awaitable[_T]]) -> tuple[list[_T], list[int]]:
+    """Run until a signal comes, and then cancel it; return what it returned, if it did, and the signals that came.
+
+    More signals change nothing while it cleans up. Raises what `run` does, in groups. In another thread than the first
+    no signals can be waited for, and it runs to its end.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return [await run()], []
     done: list[_T] = []
     got: list[int] = []
     running = trio.CancelScope()
     with trio.open_signal_receiver(*_signals()) as signals:
-        try:
-            async with trio.open_nursery() as nursery:
+        async with trio.open_nursery() as nursery:
 
-                async def stop_at_a_signal() -> None:
-                    async for number in signals:
-                        got.append(number)
-                        running.cancel()
+            async def stop_at_a_signal() -> None:
+                async for number in signals:
+                    got.append(number)
+                    running.cancel()
 
-                nursery.start_soon(stop_at_a_signal)
-                nursery.start_soon(_show, progress, sys.stderr)
-                with running:
-                    done.append(await run())
-                nursery.cancel_scope.cancel()
-        except* CannotRun as group:
-            problem = group.exceptions[0]
-            while isinstance(problem, BaseExceptionGroup):
-                problem = problem.exceptions[0]
-            raise CannotRun("; ".join([str(problem), *_left(progress())])) from None
-        finally:
-            _wipe(sys.stderr)
-    if not done:
-        begun = any(each.begun for each in progress().values())
-        removed = "; ".join(_left(progress())) or "what was made at the broker was removed"
-        complain(f"stopped; {removed}" if begun else "stopped before anything was made at the broker")
-        sys.exit(128 + got[0])
-    return done[0]
+            nursery.start_soon(stop_at_a_signal)
+            with running:
+                done.append(await run())
+            nursery.cancel_scope.cancel()
+    return done, got
+
+
+def stopped(progress: Mapping[str, Progress]) -> str:
+    """Say of a run that a signal has ended what is left of it at the brokers."""
+    if not any(each.begun for each in progress.values()):
+        return "stopped before anything was made at the broker"
+    return f"stopped; {'; '.join(_left(progress)) or 'what was made at the broker was removed'}"
 
 
 def _signals() -> list[signal.Signals]:

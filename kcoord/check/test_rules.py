@@ -6,18 +6,22 @@ pytest-xdist spreads the tests over several processes, one of them runs the rule
 
 import fcntl
 import json
+import signal
 from collections.abc import Iterator, Mapping
+from functools import partial
 from typing import NoReturn
 
 import pytest
 import trio
 
 from kcoord.check.connecting import Endpoint, address_of
+from kcoord.check.failure import first_of
 from kcoord.check.outcome import CannotRun
-from kcoord.check.result import Report, RuleResult, Run, Verdict
+from kcoord.check.result import Progress, Report, RuleResult, Run, Verdict
 from kcoord.check.rule import Case, Rule
 from kcoord.check.rules import all_rules
 from kcoord.check.runner import Plan, check
+from kcoord.check.running import stopped, unless_a_signal
 
 Told = Mapping[str, tuple[str, str]]
 """What came of cases, by the names of their tests: the verdict, and what there is to say."""
@@ -53,14 +57,29 @@ def results(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 def _run(address: str, names: set[str]) -> Told | str:
-    """Run the rules; return what came of them, or why none could be run."""
+    """Run the rules; return what came of them, or why none could be run.
+
+    A signal ends the run in order: what was made at the broker is removed. Raises KeyboardInterrupt if it was SIGINT,
+    and not in a group, as pytest knows it.
+    """
     ids = {CASES[name] for name in names}
+    progress = Progress()
+    why = ""
+    done: list[Report] = []
+    got: list[int] = []
     try:
         plan = Plan([rule for rule in all_rules().values() if rule.id in ids])
-        report = trio.run(check, Endpoint(*address_of(address)).open, address, plan)
-    except CannotRun as error:
-        return str(error)
-    return dict(told(report))
+        opener = Endpoint(*address_of(address)).open
+        done, got = trio.run(unless_a_signal, partial(check, opener, address, plan, progress))
+    except* CannotRun as group:
+        why = str(first_of(group))
+    if why:
+        return why
+    if done:
+        return dict(told(done[0]))
+    if got[0] == signal.SIGINT:
+        raise KeyboardInterrupt
+    return f"{signal.Signals(got[0]).name}: {stopped({'': progress})}"
 
 
 def told(report: Report) -> Iterator[tuple[str, tuple[str, str]]]:
