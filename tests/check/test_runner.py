@@ -1,6 +1,7 @@
 """Many rules against one broker: what is run when, what counts, and what is left behind."""
 
 import dataclasses
+import struct
 from contextlib import suppress
 from functools import partial
 
@@ -9,6 +10,7 @@ import trio
 from trio.testing import memory_stream_pair
 
 from kcoord.check import runner
+from kcoord.check.cleaning import PATIENCE
 from kcoord.check.first_answer import FIRST_ANSWER
 from kcoord.check.outcome import CannotRun
 from kcoord.check.probe import Client
@@ -17,7 +19,10 @@ from kcoord.check.runner import Plan, check
 from tests.check.brokers import Close, answer, between
 from tests.check.conftest import server
 from wire.errors import ErrorCode
+from wire.frame import FrameBuffer
+from wire.header import read_request_header
 from wire.messages import (
+    REQUESTS,
     ApiVersionsRequest,
     CreateTopicsRequest,
     DeleteGroupsRequest,
@@ -26,6 +31,7 @@ from wire.messages import (
     DescribeGroupsRequest,
     FindCoordinatorRequest,
     HeartbeatRequest,
+    LeaveGroupRequest,
     MetadataRequest,
     MetadataResponseBroker,
 )
@@ -618,6 +624,57 @@ async def test_what_cannot_be_removed_is_told(rule_of):
 
     report = await run(rule_of("leaves_things"), change=only(DeleteTopicsRequest, refuse))
     assert report.notes == ("4 topics could not be removed: TOPIC_DELETION_DISABLED",)
+
+
+def slow_to(seconds, *classes):
+    """What connects to a server that answers some requests late, as `between` does what is at once."""
+
+    def of(opener, nursery):
+        async def connect():
+            near, far = memory_stream_pair()
+            nursery.start_soon(serve, far, await opener())
+            return near
+
+        async def serve(far, real):
+            async def there():
+                frames = FrameBuffer(1 << 20)
+                while data := await far.receive_some():
+                    frames.feed(data)
+                    while (frame := frames.next()) is not None:
+                        if REQUESTS[read_request_header(frame)[0].api_key] in classes:
+                            await trio.sleep(seconds)
+                        await real.send_all(struct.pack(">i", len(frame)) + frame)
+
+            async def back():
+                while data := await real.receive_some():
+                    await far.send_all(data)
+
+            async with far, real, trio.open_nursery() as both:
+                both.start_soon(back)
+                with suppress(trio.BrokenResourceError):
+                    await there()
+                both.cancel_scope.cancel()
+
+        return connect
+
+    return of
+
+
+@pytest.mark.parametrize(("late", "left"), [(8, False), (PATIENCE + 1, True)])
+async def test_what_was_made_is_removed_as_long_as_the_broker_goes_on_answering(rule_of, late, left):
+    rules = [rule_of("leaves_things", id=f"leaves-{number}") for number in range(3)]
+    async with server() as opener, trio.open_nursery() as nursery:
+        slow = slow_to(late, DeleteGroupsRequest, DescribeGroupsRequest, LeaveGroupRequest, DeleteTopicsRequest)
+        before = trio.current_time()
+        report = await check(slow(opener, nursery), "here", Plan(rules))
+        assert trio.current_time() - before > PATIENCE
+        assert [note for note in report.notes if "given up" in note] == (
+            [f"cleaning up was given up after {PATIENCE:g} s; names begin with kcoord-check-{report.run_id}-"]
+            if left
+            else []
+        )
+        assert (await things_at(opener) != (set(), set())) is left
+        nursery.cancel_scope.cancel()
 
 
 async def test_who_cannot_be_reached_any_more_is_told_of(rule_of):
