@@ -78,19 +78,22 @@ class AsyncKcoord(RunsHere):
         """Start the server, and return when clients can connect. Raises CannotListen; ServerGone a second time."""
         ready = self._server.start()
         try:
-            # If the wait is cancelled, the thread ends by itself a moment later.
             self._bootstrap = await awaited(ready, self._server.abandon)
-        except Exception:
-            await self.close()
+        except BaseException:
+            # Who is cancelled cannot await the end.
+            self._server.join()
             raise
 
     async def close(self) -> None:
-        """Stop the server, and return when nothing is left of it. A second time does nothing.
+        """Stop the server, and return when nothing is left of it, cancelled or not. A second time does nothing.
 
         One that is never closed is stopped when it is collected as garbage, with a ResourceWarning.
         """
-        await awaited(self._server.stop(), lambda: None)
-        self._server.join()
+        try:
+            await awaited(self._server.stop(), lambda: None)
+        finally:
+            # Nothing of the end needs the caller's loop, which stands still for these milliseconds if it is cancelled.
+            self._server.join()
 
     @property
     def bootstrap(self) -> str:

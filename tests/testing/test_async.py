@@ -157,11 +157,28 @@ def test_a_start_that_is_cancelled_leaves_no_server(run):
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
-        await in_thread(k._server.join)
+        assert threads() == before
 
     before = threads()
     run(main())
-    assert threads() == before
+
+
+def test_a_server_is_gone_also_when_its_end_is_cancelled(run):
+    async def main():
+        if trio.lowlevel.in_trio_run():
+            with trio.CancelScope() as scope:
+                async with AsyncKcoord():
+                    scope.cancel()
+                    await trio.sleep_forever()
+        else:
+            async with AsyncKcoord() as k:
+                asyncio.current_task().cancel()
+                with pytest.raises(asyncio.CancelledError):
+                    await k.close()
+        assert threads() == before
+
+    before = threads()
+    run(main())
 
 
 def test_without_a_loop_there_is_nothing_to_await():
