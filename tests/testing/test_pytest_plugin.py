@@ -114,6 +114,22 @@ def test_none_is_left():
     run(source, passed=2)
 
 
+def test_a_test_may_close_its_server(run):
+    source = """
+import pytest
+
+closed = set()
+
+@pytest.mark.parametrize("number", range(2))
+def test_it(kcoord, number):
+    assert kcoord.groups() == ()
+    assert kcoord not in closed
+    kcoord.close()
+    closed.add(kcoord)
+"""
+    run(source, passed=2)
+
+
 @pytest.mark.parametrize("loop", ["asyncio", "trio"])
 def test_it_works_in_tests_of_event_loops(run, loop):
     source = f"""
