@@ -453,9 +453,11 @@ class Shard:
         """
         pause = RETRY_FIRST
         while True:
+            failed = False
             try:
                 await self._load_once()
             except (StoreError, WireError, IllegalMove) as error:
+                failed = True
                 if self.status is not Status.STOPPED:
                     self.status = Status.FAILED
                     self._rested()
@@ -465,8 +467,11 @@ class Shard:
                 task_status = trio.TASK_STATUS_IGNORED
             if self.status in (Status.SERVING, Status.STOPPED):
                 return
-            await trio.sleep(pause)
-            pause = min(2 * pause, RETRY_MOST)
+            if failed:
+                await trio.sleep(pause)
+                pause = min(2 * pause, RETRY_MOST)
+            else:
+                await self._take_time()
 
     async def _take_time(self) -> None:
         """Wait for as long as loading is to take."""
@@ -477,7 +482,10 @@ class Shard:
                 await trio.sleep_forever()
 
     async def _load_once(self) -> None:
-        """Take the partition, replay its rows, start the sessions. Raises StoreError, WireError."""
+        """Take the partition, replay its rows, start the sessions. Raises StoreError, WireError.
+
+        Nobody serves after it if loading is to take longer, as was wished meanwhile (`reload`).
+        """
         self._epoch = await self._store.acquire(self.partition)
         coordinator = Coordinator(self._settings, self._new_id)
         log = await self._log.catch_up(self._time.now().wall_ms)
@@ -494,7 +502,7 @@ class Shard:
                 if rows % ROWS_A_TURN == 0:
                     await trio.lowlevel.checkpoint()
         await log.finish()
-        if self.status is Status.STOPPED:
+        if self.status is Status.STOPPED or self._time.now().mono < self._loads_until:
             return
         self._coordinator = coordinator
         self._nap_until = inf

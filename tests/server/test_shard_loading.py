@@ -250,3 +250,18 @@ async def test_to_load_at_once_holds_against_who_wishes_otherwise_meanwhile(auto
         await trio.lowlevel.checkpoint()
     assert over.is_set()
     assert bench.shard.tables is not None
+
+
+@pytest.mark.parametrize("seconds", [60, inf])
+async def test_to_load_for_longer_holds_also_for_a_load_that_is_under_way(autojump_clock, nursery, seconds):
+    bench = await bench_with(nursery)
+    with bench.store.hold():
+        bench.shard.reload()
+        await wait_all_tasks_blocked()
+        bench.shard.reload(seconds, anew=True)
+    await trio.sleep(59)
+    assert bench.shard.tables is None
+    if seconds == inf:
+        bench.shard.reload(1, anew=True)
+    await trio.sleep(2)
+    assert bench.shard.tables is not None
