@@ -69,6 +69,7 @@ class BrokersControl:
                 self._hand_over(topic, index, replicas[0] if replicas else NOBODY, f"broker {node_id} stops")
             self._broker.tell(BrokerStopped(node_id=node_id))
             await self._running.stop_broker(site, "the broker was stopped")
+            await self._rest()
             return self._view(site)
 
     async def start(self, node_id: int) -> BrokerView:
@@ -82,13 +83,14 @@ class BrokersControl:
             if site.node.running:
                 raise Impossible(f"broker {node_id} runs already")
             await self._start(site)
+            await self._rest()
             return self._view(site)
 
-    def move(self, group_id: str, to: int | None = None, *, loading: float = 0.0) -> BrokerView:
+    async def move(self, group_id: str, to: int | None = None, *, loading: float = 0.0) -> BrokerView:
         """Let another broker coordinate a group, and all groups of its partition; return that broker.
 
         By default that is the next one in the order of the replicas that runs. `loading` are the seconds for which it
-        loads, on the server's clock. Raises NotFound; Impossible.
+        loads, on the server's clock; without any it serves when this returns. Raises NotFound; Impossible.
         """
         shard = self._broker.shard_for(given.group(group_id))
         loading = given.seconds("loading", loading)
@@ -110,18 +112,21 @@ class BrokersControl:
         if to == leader:
             raise Impossible(f"broker {to} coordinates group {group_id} already")
         self._hand_over(topic, shard.partition, to, "as was asked for", loading=loading)
+        await self._rest()
         return self._view(site)
 
-    def loading(self, group_id: str, seconds: float) -> None:
+    async def loading(self, group_id: str, seconds: float) -> None:
         """Let a group's coordinator load for so long, on the server's clock: COORDINATOR_LOAD_IN_PROGRESS.
 
-        Who waits for it is told to look for it again. Raises Impossible.
+        Who waits for it is told to look for it again. This returns when it has begun, or is over with 0 seconds.
+        Raises Impossible.
         """
         shard = self._broker.shard_for(given.group(group_id))
         seconds = given.seconds("loading", seconds)
         told = CoordinatorLoads(partition=shard.partition, seconds=seconds, groups=tuple(_groups(shard)))
         self._broker.tell(told)
         shard.reload(seconds)
+        await self._rest()
 
     async def reset(self) -> None:
         """Let every broker run, and lead what it led at first. Raises Impossible."""
@@ -131,6 +136,12 @@ class BrokersControl:
                 if not stopped[0].node.running:
                     await self._start(stopped[0])
         self._nodes.elect_anew()
+        await self._rest()
+
+    async def _rest(self) -> None:
+        """Let those coordinators serve that are not to take time with loading: who looks at a group next finds it."""
+        for shard in self._broker.shards:
+            await shard.rest()
 
     async def _start(self, site: Site) -> None:
         try:

@@ -31,11 +31,11 @@ class Brokers:
 
     def move(self, group_id: str, to: int | None = None, *, loading: float = 0.0) -> BrokerView:
         """Let another broker coordinate a group; it loads for so many seconds. Raises NotFound, Impossible."""
-        return self._kcoord.run(lambda control: control.brokers.move(group_id, to, loading=loading))
+        return self._kcoord.run_async(lambda control: control.brokers.move(group_id, to, loading=loading))
 
     def loading(self, group_id: str, seconds: float) -> None:
         """Let a group's coordinator load for so long, on the server's clock. Raises Impossible."""
-        self._kcoord.run(lambda control: control.brokers.loading(group_id, seconds))
+        self._kcoord.run_async(lambda control: control.brokers.loading(group_id, seconds))
 
 
 class AsyncBrokers:
@@ -62,8 +62,8 @@ class AsyncBrokers:
 
     async def move(self, group_id: str, to: int | None = None, *, loading: float = 0.0) -> BrokerView:
         """Let another broker coordinate a group; it loads for so many seconds. Raises NotFound, Impossible."""
-        return await self._kcoord.run(lambda control: control.brokers.move(group_id, to, loading=loading))
+        return await self._kcoord.run_async(lambda control: control.brokers.move(group_id, to, loading=loading))
 
     async def loading(self, group_id: str, seconds: float) -> None:
         """Let a group's coordinator load for so long, on the server's clock. Raises Impossible."""
-        await self._kcoord.run(lambda control: control.brokers.loading(group_id, seconds))
+        await self._kcoord.run_async(lambda control: control.brokers.loading(group_id, seconds))

@@ -216,11 +216,11 @@ async def _reset_brokers(control: Control, _: Asked) -> None:
 
 
 async def _move(control: Control, asked: Asked) -> BrokerView:
-    return control.brokers.move(asked.path["group"], asked.body.to, loading=asked.body.loading)
+    return await control.brokers.move(asked.path["group"], asked.body.to, loading=asked.body.loading)
 
 
 async def _load(control: Control, asked: Asked) -> None:
-    control.brokers.loading(asked.path["group"], asked.body.seconds)
+    await control.brokers.loading(asked.path["group"], asked.body.seconds)
 
 
 async def _timelines(control: Control, _: Asked) -> GroupsTold:

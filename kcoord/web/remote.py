@@ -236,13 +236,13 @@ class RemoteBrokers:
         """Start a broker again."""
         return read(BrokerView, self._client.post("brokers", _broker(node_id), "start"))
 
-    def move(self, group_id: str, to: int | None = None, *, loading: float = 0.0) -> BrokerView:
+    async def move(self, group_id: str, to: int | None = None, *, loading: float = 0.0) -> BrokerView:
         """Let another broker coordinate a group."""
         given.seconds("loading", loading)
         wanted = None if to is None else _broker(to)
         return read(BrokerView, self._client.post("groups", given.group(group_id), "move", to=wanted, loading=loading))
 
-    def loading(self, group_id: str, seconds: float) -> None:
+    async def loading(self, group_id: str, seconds: float) -> None:
         """Let a group's coordinator load for so long."""
         self._client.post("groups", given.group(group_id), "load", seconds=given.seconds("loading", seconds))
 

@@ -293,7 +293,7 @@ async def test_replicas_that_cannot_be(autojump_clock, cluster, brokers, sentenc
 async def test_a_group_moves_with_all_that_is_in_it(autojump_clock, cluster):
     client, beat = await member(cluster, "g")
     before = cluster.coordinator_of("g")
-    view = cluster.brokers.move("g", loading=5)
+    view = await cluster.brokers.move("g", loading=5)
     assert view.node_id == cluster.coordinator_of("g") != before
     assert (await client.call(beat, 3)).error_code == ErrorCode.NOT_COORDINATOR
     there = cluster.connect(view.node_id)
@@ -311,7 +311,7 @@ async def test_who_waits_is_told_to_look_for_the_coordinator_again(autojump_cloc
     first = await waiting.call(join("g"), 4)
     await waiting.send(join("g", first.member_id), 4)
     await wait_all_tasks_blocked()
-    cluster.brokers.move("g")
+    await cluster.brokers.move("g")
     assert (await waiting.receive()).error_code == ErrorCode.NOT_COORDINATOR
     await wait_all_tasks_blocked()
     assert (await cluster.connect(cluster.coordinator_of("g")).call(beat, 3)).error_code in (0, 27)
@@ -322,10 +322,10 @@ async def test_a_coordinator_serves_when_the_clock_is_moved_past_its_loading(aut
     await member(cluster, "g")
     if frozen:
         cluster.control.clock.freeze()
-    cluster.brokers.loading("g", 5)
+    await cluster.brokers.loading("g", 5)
     await cluster.control.clock.advance(5)
     assert cluster.control.groups.get("g").state == "Stable"
-    cluster.brokers.move("g", loading=5)
+    await cluster.brokers.move("g", loading=5)
     await cluster.control.clock.advance(4)
     with pytest.raises(Unavailable):
         cluster.control.groups.get("g")
@@ -336,7 +336,7 @@ async def test_a_coordinator_serves_when_the_clock_is_moved_past_its_loading(aut
 async def test_sessions_begin_when_a_coordinator_has_loaded_though_the_clock_is_moved_beyond(autojump_clock, cluster):
     """They would have ended by then."""
     await member(cluster, "g")
-    cluster.brokers.loading("g", 5)
+    await cluster.brokers.loading("g", 5)
     await cluster.control.clock.advance(60, heartbeats=False)
     assert cluster.control.groups.get("g").state == "Empty"
     (told,) = [each for each in cluster.control.timeline.of("g").plain()["events"] if each["kind"] == "MemberExpired"]
@@ -363,7 +363,7 @@ async def in_a_join_phase(cluster):
 )
 async def test_a_rebalance_that_is_lost_with_its_coordinator_is_told_to_be_over(autojump_clock, cluster, take_over):
     newcomer, absent = await in_a_join_phase(cluster)
-    take_over(cluster.brokers)
+    await take_over(cluster.brokers)
     assert (await newcomer.receive()).error_code == ErrorCode.NOT_COORDINATOR
     await trio.sleep(1)
     timeline = cluster.control.timeline.of("g")
@@ -387,7 +387,7 @@ async def test_an_assignment_that_was_lost_with_its_coordinator_is_waited_for_no
     again = cluster.connect(cluster.coordinator_of("g"))
     assert (await again.call(join("g", absent), 3)).error_code == 0
     await newcomer.receive()
-    cluster.brokers.move("g")
+    await cluster.brokers.move("g")
     await wait_all_tasks_blocked()
     timeline = cluster.control.timeline.of("g")
     assert [(each.number, each.lost) for each in timeline.generations] == [(1, False), (2, True)]
@@ -398,15 +398,43 @@ async def test_an_assignment_that_was_lost_with_its_coordinator_is_waited_for_no
 async def test_a_group_that_is_empty_when_it_is_loaded_waits_for_whoever_comes(autojump_clock, cluster):
     client, beat = await member(cluster, "g")
     await client.call(LeaveGroupRequest(group_id="g", member_id=beat.member_id), 2)
-    cluster.brokers.move("g")
+    await cluster.brokers.move("g")
     await wait_all_tasks_blocked()
     await member(cluster, "g")
     assert [each.initial for each in cluster.control.timeline.of("g").generations] == [True, False, True]
 
 
+@pytest.mark.parametrize(
+    "take_over",
+    [
+        lambda brokers, _: brokers.move("g"),
+        lambda brokers, _: brokers.loading("g", 0),
+        lambda brokers, here: brokers.stop(here),
+        lambda brokers, _: brokers.reset(),
+    ],
+    ids=["move", "loading", "stop", "reset"],
+)
+async def test_who_looks_at_a_group_next_finds_it(autojump_clock, cluster, take_over):
+    await member(cluster, "g")
+    await cluster.brokers.move("g")
+    await take_over(cluster.brokers, cluster.coordinator_of("g"))
+    assert cluster.control.groups.get("g").state == "Stable"
+    assert (await cluster.control.groups.set_offsets("g", {("t", 0): 5})).committed("t", 0) == 5
+
+
+async def test_who_looks_at_a_group_when_a_broker_is_back_finds_it(autojump_clock, cluster):
+    await member(cluster, "g")
+    here = cluster.coordinator_of("g")
+    await cluster.brokers.stop(here, elect=False)
+    with pytest.raises(Unavailable):
+        cluster.control.groups.get("g")
+    await cluster.brokers.start(here)
+    assert cluster.control.groups.get("g").state == "Stable"
+
+
 async def test_loading_in_place(autojump_clock, cluster):
     client, beat = await member(cluster, "g")
-    cluster.brokers.loading("g", 3)
+    await cluster.brokers.loading("g", 3)
     answer = await client.call(join("g", beat.member_id), 4)
     assert answer.error_code == ErrorCode.COORDINATOR_LOAD_IN_PROGRESS
     await trio.sleep(3.1)
@@ -477,19 +505,19 @@ async def test_what_cannot_be(autojump_clock, cluster):
         await cluster.brokers.start(2)
     here = cluster.coordinator_of("g")
     with pytest.raises(Impossible, match=f"broker {here} coordinates group g already"):
-        cluster.brokers.move("g", here)
+        await cluster.brokers.move("g", here)
     for seconds in (-1, float("nan"), float("inf"), "1", True):
         with pytest.raises(Impossible, match="it must be a number of seconds from 0"):
-            cluster.brokers.loading("g", seconds)
+            await cluster.brokers.loading("g", seconds)
     first, second = cluster.not_coordinators_of("g")
     await cluster.brokers.stop(first)
     with pytest.raises(Impossible, match=f"broker {first} does not run"):
         await cluster.brokers.stop(first)
     with pytest.raises(Impossible, match=f"broker {first} does not run"):
-        cluster.brokers.move("g", first)
+        await cluster.brokers.move("g", first)
     await cluster.brokers.stop(second)
     with pytest.raises(Impossible, match="no other broker runs that could coordinate group g"):
-        cluster.brokers.move("g")
+        await cluster.brokers.move("g")
 
 
 async def test_more_brokers_than_replicas_of_the_offsets_topic(autojump_clock, nursery):
@@ -610,11 +638,11 @@ async def test_one_broker_that_stops_and_starts(autojump_clock, nursery):
 async def test_timelines_tell_of_brokers_and_coordinators(autojump_clock, cluster):
     await member(cluster, "g")
     first = cluster.coordinator_of("g")
-    cluster.brokers.move("g", loading=2)
+    await cluster.brokers.move("g", loading=2)
     second = cluster.coordinator_of("g")
     await cluster.control.clock.advance(2)
     await wait_all_tasks_blocked()
-    cluster.brokers.loading("g", 1)
+    await cluster.brokers.loading("g", 1)
     await cluster.control.clock.advance(1)
     await wait_all_tasks_blocked()
     await cluster.brokers.stop(second, elect=False)
