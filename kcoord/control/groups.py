@@ -12,9 +12,20 @@ from kcoord.control.errors import Impossible, NotFound, TimedOut, Unavailable, r
 from kcoord.control.happened import Happenings
 from kcoord.control.views import GroupView, group_view
 from kcoord.control.wishes import Wish, group_text, why_not
-from kcoord.core.operators import MOST_OFFSET, Expire, Fence, NewOffset, Operation, Rebalance, Remove, SetOffsets
+from kcoord.core.operators import (
+    MOST_OFFSET,
+    Expire,
+    Fence,
+    NewOffset,
+    Operation,
+    Problem,
+    Rebalance,
+    Remove,
+    SetOffsets,
+)
 from kcoord.core.outcome import Context
 from kcoord.core.states import GroupState
+from kcoord.nodes import NOBODY
 from kcoord.shard import Shard, Slot, Status
 from kcoord.shown import shown
 from wire.errors import ErrorCode
@@ -147,7 +158,7 @@ class GroupsControl:
 
     async def delete(self, group_id: str) -> None:
         """Let a group be no more, whoever is in it. Raises NotFound, Unavailable."""
-        raise_for(await self._shard(group_id).operate(Remove(group_id, "removed by an operator")))
+        await self._done(group_id, Remove(group_id, "removed by an operator"))
 
     async def delete_all(self, why: str) -> None:
         """Let no group be any more."""
@@ -161,9 +172,15 @@ class GroupsControl:
         return self._broker.shard_for(given.group(group_id))
 
     async def _operate(self, group_id: str, operation: Operation) -> GroupView:
+        await self._done(group_id, operation)
+        return self._view(self._shard(group_id), group_id)
+
+    async def _done(self, group_id: str, operation: Operation) -> None:
         shard = self._shard(group_id)
-        raise_for(await shard.operate(operation))
-        return self._view(shard, group_id)
+        answer = await shard.operate(operation)
+        if answer.problem is Problem.UNAVAILABLE and shard.status is not Status.SERVING:
+            raise Unavailable(self._why_unavailable(group_id))
+        raise_for(answer)
 
     def _view(self, shard: Shard, group_id: str) -> GroupView:
         tables = shard.tables
@@ -179,9 +196,10 @@ class GroupsControl:
 
     def _why_unavailable(self, group_id: str) -> str:
         shard = self._shard(group_id)
-        return (
-            f"the coordinator of partition {shard.partition} of __consumer_offsets does not serve: {shard.status.value}"
-        )
+        partition = f"partition {shard.partition} of __consumer_offsets"
+        if self._broker.nodes.leader(self._broker.offsets_topic, shard.partition) == NOBODY:
+            return f"nobody coordinates group {group_id}: no broker that runs leads {partition}"
+        return f"the coordinator of {partition} does not serve: {shard.status.value}"
 
     def _no_story(self, group_id: str) -> tuple[str, None]:
         return self.lately(group_id), None

@@ -8,7 +8,7 @@ import pytest
 import trio
 from trio.testing import wait_all_tasks_blocked
 
-from kcoord.control import Impossible, NotFound, Unavailable
+from kcoord.control import Impossible, NotFound, TimedOut, Unavailable
 from kcoord.net.connections import COMES_AGAIN_WITHIN
 from kcoord.nodes import NOBODY
 from tests.records import NOW, good
@@ -422,12 +422,19 @@ async def test_who_looks_at_a_group_next_finds_it(autojump_clock, cluster, take_
     assert (await cluster.control.groups.set_offsets("g", {("t", 0): 5})).committed("t", 0) == 5
 
 
-async def test_who_looks_at_a_group_when_a_broker_is_back_finds_it(autojump_clock, cluster):
+async def test_who_looks_at_a_group_that_nobody_coordinates_is_told_so_until_a_broker_is_back(autojump_clock, cluster):
     await member(cluster, "g")
     here = cluster.coordinator_of("g")
     await cluster.brokers.stop(here, elect=False)
-    with pytest.raises(Unavailable):
-        cluster.control.groups.get("g")
+    groups = cluster.control.groups
+    told = r"^nobody coordinates group g: no broker that runs leads partition \d+ of __consumer_offsets$"
+    with pytest.raises(Unavailable, match=told):
+        groups.get("g")
+    for wish in (groups.rebalance("g"), groups.set_offsets("g", {("t", 0): 5}), groups.delete("g")):
+        with pytest.raises(Unavailable, match=told):
+            await wish
+    with pytest.raises(TimedOut, match="group g did not become Stable within 0 s: nobody coordinates group g: no brok"):
+        await groups.wait("g", state="Stable", timeout=0)
     await cluster.brokers.start(here)
     assert cluster.control.groups.get("g").state == "Stable"
 
