@@ -19,6 +19,11 @@ def shown(value: object) -> str:
     return repr(value)
 
 
+def as_given(text: str) -> str:
+    """Return a text as it is where it is short, else as `shown`."""
+    return text if len(text) <= _MOST_SHOWN else shown(text)
+
+
 def is_unicode(text: str) -> bool:
     """Whether a text is of characters alone: half a surrogate pair is none, and no bytes can be made of it."""
     try:

@@ -8,7 +8,7 @@ from typing import Any, Final, Literal
 from kcoord.clock import MOST_SECONDS
 from kcoord.core.states import GroupState
 from kcoord.faults.places import PLACES
-from kcoord.shown import is_unicode, shown
+from kcoord.shown import as_given, is_unicode, shown
 from wire.errors import ErrorCode
 from wire.messages import REQUESTS
 
@@ -105,7 +105,7 @@ class FaultRule:
         known = {each.name for each in fields(cls)}
         unknown = sorted(each if isinstance(each, str) else shown(each) for each in given.keys() - known)
         if unknown:
-            raise BadFault(f"a fault has no {', '.join(unknown)}; it has {', '.join(sorted(known))}")
+            raise BadFault(f"a fault has no {as_given(', '.join(unknown))}; it has {', '.join(sorted(known))}")
         return cls(**given)
 
     @property

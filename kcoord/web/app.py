@@ -24,12 +24,15 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 
 from kcoord.control import Control, ControlError, Impossible, TimedOut, plain
 from kcoord.faults import FaultRule
+from kcoord.shown import as_given, shown
 from kcoord.web.actions import ACTIONS, OPENAPI, Action, Asked
 from kcoord.web.bodies import Nothing
 from kcoord.web.shapes import Misshapen, read
 
 LARGEST_BODY = 1 << 20
 """Bytes."""
+MOST_DIGITS = 1000
+"""Of a whole number. The largest that means something here has 19."""
 LOCAL_NAMES = frozenset({"localhost", "testserver"})
 Refused = HTTPException
 
@@ -105,7 +108,7 @@ class Guard:
         named = request.headers.get("host")
         host = request.url.hostname if named is None else host_in(named)
         if not is_local(host or ""):
-            sentence = f"without a token this control is no {host or named!r}, but at 127.0.0.1"
+            sentence = f"without a token this control is no {shown(host or named)}, but at 127.0.0.1"
             return refusal(HTTPStatus.FORBIDDEN, sentence)
         return None
 
@@ -164,7 +167,7 @@ def _path(request: Request) -> dict[str, str]:
         try:
             found[name] = unquote(part, errors="strict")
         except UnicodeDecodeError:
-            raise Refused(HTTPStatus.BAD_REQUEST, f"the {name} in the path is no UTF-8: {part}") from None
+            raise Refused(HTTPStatus.BAD_REQUEST, f"the {name} in the path is no UTF-8: {as_given(part)}") from None
     return found
 
 
@@ -172,9 +175,10 @@ def _query(action: Action, request: Request) -> dict[str, str]:
     given = dict(request.query_params)
     for name, value in given.items():
         if name not in action.query:
-            raise Refused(HTTPStatus.BAD_REQUEST, f"the query has {name!r}, which means nothing here")
+            raise Refused(HTTPStatus.BAD_REQUEST, f"the query has {shown(name)}, which means nothing here")
         if value not in action.query[name]:
-            raise Refused(HTTPStatus.BAD_REQUEST, f"{name} must be {' or '.join(action.query[name])}, not {value!r}")
+            known = " or ".join(action.query[name])
+            raise Refused(HTTPStatus.BAD_REQUEST, f"{name} must be {known}, not {shown(value)}")
     if "format" in action.query:
         given.setdefault("format", "text" if _wants_text(request.headers.get("accept", "")) else "json")
     return given
@@ -194,7 +198,7 @@ async def _body(action: Action, request: Request) -> Any:
     if not data.strip() and action.body is not FaultRule:
         data = b"{}"
     try:
-        value = json.loads(data, parse_constant=_no_number, object_pairs_hook=_once)
+        value = json.loads(data, parse_constant=_no_number, parse_int=_whole, object_pairs_hook=_once)
         # A half of a surrogate pair is a character of JSON, but of nothing else. A number may be too large.
         json.dumps(value, ensure_ascii=False, allow_nan=False).encode()
     except UnicodeEncodeError:
@@ -234,11 +238,18 @@ def _no_number(name: str) -> None:
     raise ValueError(f"{name} is no number")
 
 
+def _whole(digits: str) -> int:
+    # Python refuses to read very many digits, in words about its settings.
+    if len(digits) > MOST_DIGITS:
+        raise ValueError(f"a number has {len(digits)} digits, and {MOST_DIGITS} are the most")
+    return int(digits)
+
+
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found: dict[str, Any] = {}
     for name, value in pairs:
         if name in found:
-            raise ValueError(f"{name!r} is there twice")
+            raise ValueError(f"{shown(name)} is there twice")
         found[name] = value
     return found
 
@@ -281,10 +292,11 @@ async def _refuse(request: Request, error: Exception) -> Response:
     assert isinstance(error, HTTPException)
     path = request.scope["path"]
     if error.status_code == HTTPStatus.NOT_FOUND:
-        return refusal(error.status_code, f"there is nothing at {path!r}; {OPENAPI} tells what there is")
+        return refusal(error.status_code, f"there is nothing at {shown(path)}; {OPENAPI} tells what there is")
     if error.status_code == HTTPStatus.METHOD_NOT_ALLOWED:
         allowed = (error.headers or {}).get("Allow", "")
-        return refusal(error.status_code, f"{path} has no {request.method}; it has {allowed}", error.headers)
+        sentence = f"{as_given(path)} has no {as_given(request.method)}; it has {allowed}"
+        return refusal(error.status_code, sentence, error.headers)
     return refusal(error.status_code, error.detail, error.headers)
 
 

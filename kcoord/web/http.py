@@ -165,7 +165,9 @@ class Connection:
         """Answer what is no HTTP."""
         if self._http.our_state not in {h11.IDLE, h11.SEND_RESPONSE}:
             return
-        body = dumps({"error": f"this is no request of HTTP/1.1: {error}"}).encode()
+        # What came instead is left out: it may be long, and stands there as Python writes bytes.
+        why = str(error).partition(": bytearray(")[0]
+        body = dumps({"error": f"this is no request of HTTP/1.1: {why}"}).encode()
         headers = [("content-type", "application/json"), ("content-length", str(len(body))), ("connection", "close")]
         data = self._http.send(h11.Response(status_code=error.error_status_hint, headers=headers)) or b""
         data += self._http.send(h11.Data(data=body)) or b""

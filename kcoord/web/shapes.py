@@ -10,6 +10,8 @@ from functools import cache
 from types import NoneType, UnionType
 from typing import Any, Literal, TypeVar, Union, get_args, get_origin, get_type_hints
 
+from kcoord.shown import as_given
+
 T = TypeVar("T")
 
 
@@ -51,7 +53,7 @@ def _read(shape: Any, value: Any, name: str) -> Any:
     if origin is dict or origin is Mapping:
         if not isinstance(value, dict):
             raise Misshapen(f"{name} must be an object, not {shown(value)}")
-        return {key: _read(get_args(shape)[1], each, f"{name}.{key}") for key, each in value.items()}
+        return {key: _read(get_args(shape)[1], each, f"{name}.{as_given(key)}") for key, each in value.items()}
     return _simple(shape, value, name)
 
 

@@ -113,6 +113,34 @@ async def test_what_there_is_not(autojump_clock, web, method, path, body, senten
     assert (await web.refused(method, path, body, status=404)).startswith(sentence)
 
 
+LONG = "x" * 60_000
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "content", "status"),
+    [
+        ("GET", f"/{LONG}", b"", 404),
+        ("PATCH", f"/groups/{LONG}", b"", 405),
+        (LONG, "/groups", b"", 405),
+        ("GET", f"/groups/{LONG}%FF", b"", 400),
+        ("GET", f"/groups?{LONG}=1", b"", 400),
+        ("GET", f"/timeline/g?format={LONG}", b"", 400),
+        ("POST", "/clock/advance", f'{{"{LONG}": 1, "{LONG}": 2}}'.encode(), 400),
+        ("POST", "/clock/advance", f'{{"{LONG}": 1}}'.encode(), 400),
+        ("POST", "/clock/advance", f'{{"seconds": 1{"0" * 60_000}}}'.encode(), 400),
+        ("POST", "/faults", f'{{"{LONG}": 1}}'.encode(), 400),
+        ("POST", "/faults", b'{"error": 1%s}' % b"".join(b', "x%d": 1' % number for number in range(9999)), 400),
+        ("POST", "/topics", f'{{"name": "t2", "settings": {{"{LONG}": 1}}}}'.encode(), 400),
+    ],
+    ids=lambda value: None if isinstance(value, int) else str(value)[:20],
+)
+async def test_what_is_long_is_not_said_again_in_full(autojump_clock, web, method, path, content, status):
+    response = await web(method, path, content=content)
+    assert response.status_code == status
+    assert len(response.json()["error"]) < 500
+    assert "sys." not in response.json()["error"]
+
+
 async def test_methods_that_a_path_has_not(autojump_clock, web):
     response = await web("PATCH", "/groups/g")
     assert response.status_code == 405

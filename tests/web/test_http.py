@@ -195,6 +195,7 @@ async def test_what_is_no_http(place, said):
     status, _, told = await peer.hear()
     assert status in {400, 431}
     assert told["error"].startswith("this is no request of HTTP/1.1: ")
+    assert "bytearray" not in told["error"]
     assert await peer.is_closed()
     assert (await (await place.connect()).ask("GET /groups"))[0] == 200
 
