@@ -66,6 +66,8 @@ app.command("kcoord.web.commands.timeline:app", name="timeline", help="Tell what
 app.command("kcoord.web.commands.faults:app", name="faults", help="Let requests to a running server go wrong.")
 app.command("kcoord.web.commands.clock:app", name="clock", help="Move a running server's clock.")
 app.command("kcoord.web.commands.brokers:app", name="brokers", help="Stop and start a running server's brokers.")
+app.command("kcoord.web.commands.topics:app", name="topics", help="Create and delete a running server's topics.")
+app.command("kcoord.web.commands.topics:reset", name="reset", help="Empty a running server of groups and topics.")
 
 
 @app.command(name="serve")
@@ -97,7 +99,8 @@ def serve_command(
     their own.
 
     With --control, whoever connects there may move the clock, interfere with groups and more: kcoord groups,
-    timeline, faults, clock and brokers do. A second line, "kcoord is controlled at http://HOST:PORT", says where.
+    timeline, faults, clock, brokers, topics and reset do. A second line, "kcoord is controlled at http://HOST:PORT",
+    says where.
 
     Parameters
     ----------

@@ -186,6 +186,30 @@ def test_brokers(kcoord, client):
     assert [line.split()[0] for line in kcoord("brokers", "reset")[0].splitlines()[1:]] == ["1", "2"]
 
 
+def test_topics(kcoord, client):
+    assert [line.split() for line in kcoord("topics")[0].splitlines()] == [
+        ["TOPIC", "PARTITIONS", "RECORDS", "SETTINGS"],
+        ["t", "3", "0"],
+    ]
+    made = kcoord("topics", "create", "new", "--partitions", "2", "cleanup.policy=compact", "retention.ms=5")[0]
+    assert made.splitlines()[1].split() == ["new", "2", "0", "cleanup.policy=compact,", "retention.ms=5"]
+    assert [each["name"] for each in json.loads(kcoord("topics", "--json")[0])] == ["t", "new"]
+    assert kcoord("topics", "create", "new") == ("", ["kcoord: topic new exists already"], 1)
+    assert kcoord("topics", "delete", "new") == ("", [], 0)
+    assert kcoord("topics", "delete", "new") == ("", ["kcoord: there is no topic new"], 1)
+
+
+def test_reset(kcoord, client):
+    client.ask("PUT", "groups", "g", "offsets", body={"offsets": [OFFSET]})
+    client.post("topics", name="new")
+    client.post("brokers", 2, "stop")
+    client.post("faults", api="Heartbeat", error=27)
+    assert kcoord("reset") == ("", [], 0)
+    assert client.get("groups") == client.get("faults") == []
+    assert [each["name"] for each in client.get("topics")] == ["t"]
+    assert [each["running"] for each in client.get("brokers")] == [True, True]
+
+
 @pytest.mark.parametrize(
     "arguments", [["rebalance", "g"], ["expire", "g", "m"], ["fence", "g", "i"], ["evict", "g", "m"]]
 )
@@ -201,6 +225,11 @@ def test_what_is_done_to_a_group_that_is_not(kcoord, client, arguments):
         (["faults", "add", "apis=x"], "'apis=x' is no part of a fault"),
         (["faults", "add", "api=x", "api=y"], "api is there twice"),
         (["faults", "add", "nth=x"], "nth is 'x': it must be a number"),
+        (["topics", "create", "t2", "x"], "'x' is no setting: it must be KEY=VALUE, each once"),
+        (["topics", "create", "t2", "=x"], "'=x' is no setting"),
+        (["topics", "create", "t2", "retention.ms=1", "retention.ms=1"], "'retention.ms=1' is no setting"),
+        (["topics", "create", "t2", "--partitions=x"], "Invalid value for --partitions"),
+        (["reset", "t"], "kcoord reset does not know what to do with 't'"),
         (["groups", "set-offsets", "g"], "which offsets? Give TOPIC:PARTITION=OFFSET"),
         (["groups", "set-offsets", "g", "t=5"], "'t=5' is no offset: it must be TOPIC:PARTITION=OFFSET"),
         (["groups", "set-offsets", "g", "t:0=x"], "'t:0=x' is no offset"),
@@ -261,6 +290,12 @@ def test_misuse(kcoord, arguments, sentence):
             ["faults", "add", "error=27", f"nth={'9' * 40}"],
             "nth must be a number from 1 to 2147483647, not a number of",
         ),
+        (["topics", "create", "a b"], "'a b' cannot name a topic"),
+        (["topics", "create", ""], "a topic's name is a text that is not empty, not ''"),
+        (["topics", "create", "t2", "--partitions=0"], "topic t2 cannot have 0 partitions"),
+        (["topics", "create", "t2", "cleanup.policy=x"], "cleanup.policy is 'x': it must be a list of compact and"),
+        (["topics", "create", "t2", "x=1"], "'x' is not a setting of topics, in Kafka or here"),
+        (["topics", "delete", ""], "a topic's name is a text that is not empty, not ''"),
         (["brokers", "stop", "-1"], "broker is '-1': it must be a whole number from 0"),
         (["brokers", "start", "9" * 40], f"broker is '{'9' * 40}': it must be a whole number from 0"),
     ],
