@@ -79,7 +79,11 @@ class ExternalKcoord(Kcoord):
             raise Impossible(f"KCOORD_BOOTSTRAP is {bootstrap!r}: it must be HOST:PORT")
         self._address = (host.strip("[]"), int(port))
         check_brokers(bootstrap, brokers, self._count_brokers)
-        self._create_configured()
+        try:
+            self._create_configured()
+        except Impossible:
+            self._delete_created()
+            raise
 
     @property
     def aio(self) -> "AsyncKcoord":

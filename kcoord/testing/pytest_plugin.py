@@ -7,12 +7,15 @@ one of these.
 import os
 import warnings
 from collections.abc import Callable, Generator, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from inspect import signature
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from kcoord.testing.sync import Kcoord
 
 BOOTSTRAP = "KCOORD_BOOTSTRAP"
@@ -28,14 +31,31 @@ _SERVERS = pytest.StashKey["list[Kcoord]"]()
 
 
 class Servers:
-    """The servers of one test run (under pytest-xdist, of one worker): one for each configuration that tests have."""
+    """The servers of one test run (under pytest-xdist, of one worker): one for each configuration that tests have.
 
-    def __init__(self) -> None:
+    One that the environment names is there for all: each test begins it anew, with the topics of its own configuration,
+    and where several workers run they take turns at it, by a lock on the file `turns`.
+    """
+
+    def __init__(self, turns: "Path | None") -> None:
+        self._turns = turns
         self._running: list[tuple[Mapping[str, Any], Kcoord]] = []
 
-    def of(self, config: Mapping[str, Any]) -> "Kcoord":
-        """Return the server that runs with this configuration, started if need be."""
+    @contextmanager
+    def lent(self, config: Mapping[str, Any]) -> "Iterator[Kcoord]":
+        """Give a test the server with this configuration, started if need be; the next test finds nothing of it."""
         check(config)
+        if is_elsewhere():
+            with self._turn(), closing(started(config)) as server:
+                yield server
+            return
+        server = self._of(config)
+        try:
+            yield server
+        finally:
+            self._reset(server)
+
+    def _of(self, config: Mapping[str, Any]) -> "Kcoord":
         for known, server in self._running:
             if known == config:
                 return server
@@ -43,8 +63,8 @@ class Servers:
         self._running.append((dict(config), server))
         return server
 
-    def reset(self, server: "Kcoord") -> None:
-        """Let the next test find nothing of this one; a server that cannot be reset is not used again.
+    def _reset(self, server: "Kcoord") -> None:
+        """Let nothing be left; a server that cannot be reset is not used again.
 
         A test may have closed it, to see what its clients make of that: the next one gets another.
         """
@@ -58,10 +78,27 @@ class Servers:
             if not isinstance(error, ServerGone) or error.__cause__ is not None:
                 raise
 
+    @contextmanager
+    def _turn(self) -> Iterator[None]:
+        if self._turns is None:
+            yield
+            return
+        import fcntl
+
+        with self._turns.open("w") as file:
+            # It is let go when the file is closed, also because the worker is no more.
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+
     def close(self) -> None:
         """Stop all of them."""
         while self._running:
             self._running.pop()[1].close()
+
+
+def is_elsewhere() -> bool:
+    """Whether the environment names a server."""
+    return bool(os.environ.get(CONTROL) or os.environ.get(BOOTSTRAP))
 
 
 def check(config: object) -> None:
@@ -104,9 +141,13 @@ def kcoord_config() -> Mapping[str, Any]:
 
 
 @pytest.fixture(scope="session")
-def kcoord_servers() -> Iterator[Servers]:
+def kcoord_servers(request: pytest.FixtureRequest) -> Iterator[Servers]:
     """The servers behind `kcoord`; a server outlives the tests that use it."""
-    servers = Servers()
+    turns = None
+    if is_elsewhere() and hasattr(request.config, "workerinput"):
+        # The directories of all workers are in one.
+        turns = request.getfixturevalue("tmp_path_factory").getbasetemp().parent / "kcoord.turns"
+    servers = Servers(turns)
     yield servers
     servers.close()
 
@@ -116,11 +157,10 @@ def kcoord(
     request: pytest.FixtureRequest, kcoord_config: Mapping[str, Any], kcoord_servers: Servers
 ) -> Iterator["Kcoord"]:
     """A running server (`kcoord.testing.Kcoord`) with nothing in it but the configured topics."""
-    server = kcoord_servers.of(kcoord_config)
-    request.node.stash.setdefault(_SERVERS, []).append(server)
-    yield server
-    warn_of_faults(server)
-    kcoord_servers.reset(server)
+    with kcoord_servers.lent(kcoord_config) as server:
+        request.node.stash.setdefault(_SERVERS, []).append(server)
+        yield server
+        warn_of_faults(server)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -184,20 +224,18 @@ def make_kcoord(request: pytest.FixtureRequest) -> "Iterator[Callable[..., Kcoor
     """A function that starts a server of this test's own, with arguments of `kcoord.testing.Kcoord`."""
     from kcoord.testing.sync import Kcoord
 
-    made: list[Kcoord] = []
+    with ExitStack() as made:
 
-    def make(*given: Any, **how: Any) -> Kcoord:
-        server = Kcoord(*given, **how)
-        server.start()
-        made.append(server)
-        request.node.stash.setdefault(_SERVERS, []).append(server)
-        return server
+        def make(*given: Any, **how: Any) -> Kcoord:
+            server = Kcoord(*given, **how)
+            server.start()
+            made.callback(server.close)
+            # Where warnings are errors, it is closed all the same.
+            made.callback(warn_of_faults, server)
+            request.node.stash.setdefault(_SERVERS, []).append(server)
+            return server
 
-    yield make
-    while made:
-        server = made.pop()
-        warn_of_faults(server)
-        server.close()
+        yield make
 
 
 def warn_of_faults(server: "Kcoord") -> None:

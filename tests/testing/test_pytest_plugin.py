@@ -257,6 +257,54 @@ def test_its_own_are_made_as_ever(make_kcoord):
         assert [each.name for each in k.topics()] == ["old"]
 
 
+SHARED = """
+import pytest
+
+class TestOne:
+    @pytest.fixture
+    def kcoord_config(self):
+        return {"topics": {"orders": 6}}
+
+    @pytest.mark.parametrize("number", range(4))
+    def test_it(self, kcoord, number):
+        assert {each.name for each in kcoord.topics()} - {"old"} == {"orders"}
+        kcoord.create_topic("mine")
+
+class TestOther:
+    @pytest.fixture
+    def kcoord_config(self):
+        return {"topics": {"others": 1}}
+
+    @pytest.mark.parametrize("number", range(4))
+    def test_it(self, kcoord, number):
+        assert {each.name for each in kcoord.topics()} - {"old"} == {"others"}
+        kcoord.create_topic("mine")
+
+class TestOneAgain(TestOne):
+    pass
+"""
+
+
+@pytest.mark.parametrize("workers", [(), ("-n", "3")], ids=["alone", "workers"])
+@pytest.mark.parametrize("named", ["KCOORD_BOOTSTRAP", "KCOORD_CONTROL"])
+def test_each_test_has_what_it_wants_at_a_server_that_the_environment_names(run, named, workers):
+    if workers:
+        pytest.importorskip("xdist")
+    with Kcoord({"old": 1}) as k:
+        address = k.bootstrap if named == "KCOORD_BOOTSTRAP" else k.control_url
+        run(SHARED, *workers, environment={named: address}, passed=12)
+        assert [each.name for each in k.topics()] == ["old"]
+
+
+def test_topics_that_were_created_where_not_all_can_be_are_deleted(run):
+    conftest = "import pytest\n@pytest.fixture\ndef kcoord_config():\n    return {'topics': {'new': 1, 'old': 2}}\n"
+    with Kcoord({"old": 1}) as k:
+        environment = {"KCOORD_BOOTSTRAP": k.bootstrap}
+        printed = run("def test_it(kcoord): pass", conftest=conftest, environment=environment, expected=1, error=1)
+        assert "has a topic old with 1 partitions, not 2" in printed
+        assert [each.name for each in k.topics()] == ["old"]
+
+
 @pytest.mark.parametrize(
     ("bootstrap", "config", "sentence"),
     [
@@ -314,6 +362,21 @@ def test_it(kcoord):
 """
     printed = run(source, expected=1, passed=1, error=1)
     assert "FaultNeverMet: this fault was for no request, as none came" in printed
+
+
+def test_a_warning_of_a_fault_that_is_an_error_keeps_nothing_from_being_cleared_away(run):
+    source = """
+import threading
+
+def test_one(kcoord, make_kcoord):
+    for server in (kcoord, make_kcoord(), make_kcoord()):
+        server.faults.add(api="Heartbeat", error=27)
+
+def test_other(kcoord):
+    assert kcoord.faults.list() == ()
+    assert [each.name for each in threading.enumerate()].count("kcoord") == 1
+"""
+    run(source, expected=1, passed=2, error=1)
 
 
 def test_a_fixture_that_fails_is_told_what_happened_too(run):
