@@ -37,6 +37,10 @@ class Brokers:
         """Let a group's coordinator load for so long, on the server's clock. Raises Impossible."""
         self._kcoord.run_async(lambda control: control.brokers.loading(group_id, seconds))
 
+    def reset(self) -> None:
+        """Let every broker run, and lead what it led at first. Raises Impossible."""
+        self._kcoord.run_async(lambda control: control.brokers.reset())
+
 
 class AsyncBrokers:
     """The same, to be awaited on asyncio or trio."""
@@ -67,3 +71,7 @@ class AsyncBrokers:
     async def loading(self, group_id: str, seconds: float) -> None:
         """Let a group's coordinator load for so long, on the server's clock. Raises Impossible."""
         await self._kcoord.run_async(lambda control: control.brokers.loading(group_id, seconds))
+
+    async def reset(self) -> None:
+        """Let every broker run, and lead what it led at first. Raises Impossible."""
+        await self._kcoord.run_async(lambda control: control.brokers.reset())

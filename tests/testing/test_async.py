@@ -76,6 +76,18 @@ def test_all_of_it(run):
     run(main())
 
 
+def test_brokers(run):
+    async def main():
+        async with AsyncKcoord(brokers=2) as k:
+            before = await k.brokers.list()
+            await k.brokers.stop(2)
+            assert not (await k.brokers.get(2)).running
+            await k.brokers.reset()
+            assert await k.brokers.list() == before
+
+    run(main())
+
+
 def test_the_loop_goes_on_while_a_group_is_waited_for(run):
     async def main():
         async with AsyncKcoord({"t": 3}) as k:

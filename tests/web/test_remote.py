@@ -97,6 +97,9 @@ def test_brokers(k, server):
     assert k.group("g").wait(state="Empty").coordinator == coordinator
     with pytest.raises(NotFound, match="there is no broker 7"):
         k.brokers.stop(7)
+    k.brokers.stop(coordinator)
+    k.brokers.reset()
+    assert [each.running for each in server.brokers.list()] == [True, True]
 
 
 def test_time_moves_and_stands_still(k):
