@@ -2,8 +2,8 @@
 
 It says "ready" on standard output when what it needs is loaded. The first line of standard input is a JSON object: the
 `topic`, the `assignor`, the `config` of the consumer, and for how many seconds it is `busy` between two polls, as with
-records; each further line is "stall", "go on" or "stop". When standard
-input ends, which is when whoever started this is gone, it ends at once.
+records; each further line is "stall", "go on" or "stop". When standard input ends, which is when whoever started this
+is gone, it ends at once.
 """
 
 import json
