@@ -15,6 +15,7 @@ from kcoord.notices import (
     RecordsSkipped,
     ShardLoaded,
 )
+from kcoord.shard import Status
 from kcoord.store.base import StoreError
 from tests.server.client import heartbeat, join, sync
 from tests.server.shards import V5, Bench, ScriptedStore, bench_with, commit, commit_error, fetch, offset_of
@@ -265,3 +266,29 @@ async def test_to_load_for_longer_holds_also_for_a_load_that_is_under_way(autoju
         bench.shard.reload(1, anew=True)
     await trio.sleep(2)
     assert bench.shard.tables is not None
+
+
+async def test_nobody_waits_for_a_shard_that_cannot_serve(autojump_clock, nursery):
+    """Else who moves the clock or a coordinator would wait as long as the store fails, or for ever."""
+    store = ScriptedStore()
+    store.load_failures = [StoreError("locked")] * 12
+    failing = await bench_with(nursery, store)
+    lost = await bench_with(nursery)
+    await lost.store.acquire(0)
+    assert commit_error(await lost.shard.submit(V5, commit("g", 1))) == 16
+    stopped = await bench_with(nursery)
+    stopped.shard.stop()
+    start = trio.current_time()
+    for bench in (failing, lost, stopped):
+        with trio.fail_after(1):
+            await bench.shard.rest()
+    assert trio.current_time() == start
+
+
+async def test_who_waits_for_a_shard_that_loads_hears_of_its_failure(autojump_clock, nursery):
+    bench = await bench_with(nursery)
+    bench.store.load_failures = [StoreError("locked")] * 12
+    bench.shard.reload()
+    with trio.fail_after(1):
+        await bench.shard.rest()
+    assert bench.shard.status is Status.FAILED
