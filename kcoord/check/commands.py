@@ -29,7 +29,7 @@ from kcoord.check.report.json import as_json
 from kcoord.check.report.junit import as_junit
 from kcoord.check.report.table import print_table
 from kcoord.check.result import Report, Verdict
-from kcoord.check.rule import Rule, release
+from kcoord.check.rule import NEWEST, Rule, release, release_text
 from kcoord.check.rules import all_rules
 from kcoord.check.runner import SIDE_BY_SIDE, Plan, check, of_another_release
 from kcoord.check.running import complain, until_a_signal
@@ -39,8 +39,6 @@ from kcoord.shown import is_unicode
 
 BROKEN: Final = 1
 COULD_NOT_RUN: Final = 2
-NEWEST: Final = (4, 4)
-"""The release of Apache Kafka by which a broker is judged, unless told otherwise."""
 LONGEST_PATIENCE: Final = 3600
 STDOUT: Final = "-"
 VARIABLE: Final = "KAFKA_PASSWORD"
@@ -356,9 +354,12 @@ def _seconds(number: float) -> float:
 
 def _release(text: str) -> tuple[int, int]:
     try:
-        return release(text)
+        judged_by = release(text)
     except ValueError:
         raise Misused(f"--kafka is {text!r}: it must be a release like 4.0") from None
+    if judged_by > NEWEST:
+        raise Misused(f"--kafka is {text}: the newest release that the rules tell of is {release_text(NEWEST)}")
+    return judged_by
 
 
 def _allow_many_files() -> None:

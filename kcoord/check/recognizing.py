@@ -10,6 +10,7 @@ from typing import Final
 import trio
 
 from kcoord.check.probe import Client, Offers
+from kcoord.check.rule import OLDEST, release_text
 from kcoord.check.target import ANSWERS, CLIENT, ask
 from kcoord.check.world import Opener
 from wire.messages import ApiVersionsRequest
@@ -53,13 +54,17 @@ async def recognized(opener: Opener, offers: Offers) -> Release | None:
 
 
 async def note_of_release(opener: Opener, offers: Offers, judged_by: Release) -> list[str]:
-    """Return a note if a broker is of another release than it is judged by, else none."""
+    """Return notes if a broker is of another release than it is judged by, and if that one is too old; else none."""
+    notes: list[str] = []
+    if judged_by < OLDEST:
+        oldest, older = release_text(OLDEST), release_text(judged_by)
+        notes.append(f"the rules were tried from Kafka {oldest} on: what {older} did otherwise may be called broken")
     try:
-        release = await recognized(opener, offers)
+        found = await recognized(opener, offers)
     except ANSWERS:
         # Whatever is wrong with the broker, the rules find it; a note is no verdict.
-        return []
-    if release in (None, judged_by):
-        return []
-    told = "{}.{}".format(*release)
-    return [f"this broker looks like Kafka {told}: --kafka {told} judges it by that release"]
+        return notes
+    if found is not None and found != judged_by:
+        told = release_text(found)
+        notes.append(f"this broker looks like Kafka {told}: --kafka {told} judges it by that release")
+    return notes

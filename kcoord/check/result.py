@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from kcoord.check.failure import Failure
-from kcoord.check.rule import Case, Rule
+from kcoord.check.rule import NEWEST, Case, Rule
 from kcoord.check.transcript import Shown, Transcript
 
 
@@ -100,6 +100,8 @@ class Report:
     """What else is worth knowing about the broker, and what could not be cleaned up."""
     version: str = ""
     """Of kcoord."""
+    judged_by: tuple[int, int] = NEWEST
+    """The release of Apache Kafka whose rules were run."""
     stopped: str = ""
     """Why the run ended before its end, which is the first of the notes, too; empty if it did not."""
     ran: tuple[str, ...] = ()

@@ -31,6 +31,10 @@ APIS: Final = {cls.__name__.removesuffix("Request"): cls for cls in REQUESTS.val
 """The requests that rules can be about, by Kafka's names."""
 CONNECTION: Final = "Connection"
 """What stands in the place of an API in a rule about frames and connections."""
+NEWEST: Final = (4, 4)
+"""The release by which a broker is judged unless told otherwise, and the newest that the rules tell of."""
+OLDEST: Final = (3, 9)
+"""The oldest release at which all of its rules were seen to be kept."""
 LONG: Final = 60.0
 """Seconds above which a rule is long, and only run if that is asked for."""
 
@@ -181,6 +185,11 @@ def release(text: str) -> tuple[int, int]:
     """Read a release of Apache Kafka, as "4.0". Raises ValueError."""
     major, _, minor = text.partition(".")
     return int(major), int(minor)
+
+
+def release_text(release: tuple[int, int]) -> str:
+    """Write a release as `release` reads it."""
+    return f"{release[0]}.{release[1]}"
 
 
 def _setting(value: object) -> str:

@@ -34,7 +34,7 @@ from kcoord.check.outcome import CannotRun, NotApplicable
 from kcoord.check.probe import PATIENCE, Closed, Heard, offered
 from kcoord.check.recognizing import note_of_release
 from kcoord.check.result import CaseResult, Progress, Report, RuleResult, Run, Verdict, counted
-from kcoord.check.rule import LONG, Case, Rule
+from kcoord.check.rule import LONG, NEWEST, Case, Rule, release_text
 from kcoord.check.shared_topics import make_topics
 from kcoord.check.target import Target, measure_the_initial_delay, reach, why_gone
 from kcoord.check.transcript import Transcript
@@ -76,7 +76,7 @@ class Plan:
     long: bool = False
     transcripts: bool = False
     """Whether those of kept rules are told, too."""
-    release: tuple[int, int] = (4, 4)
+    release: tuple[int, int] = NEWEST
     patience: float = FIRST_ANSWER
     """Seconds in which the broker must be connected, and give its first answer."""
 
@@ -117,6 +117,7 @@ async def check(opener: Opener, address: str, plan: Plan, progress: Progress | N
         results=tuple(RuleResult(each, tuple(cases.get(each.id, ())), reasons.get(each.id, "")) for each in plan.rules),
         notes=(*([round_.stopped] if round_.stopped else []), *target.notes, *round_.notes, *left),
         version=__version__,
+        judged_by=plan.release,
         stopped=round_.stopped,
         ran=round_.ran,
     )
@@ -125,9 +126,11 @@ async def check(opener: Opener, address: str, plan: Plan, progress: Progress | N
 def of_another_release(rule: Rule, judged_by: tuple[int, int]) -> str:
     """Return why a rule says nothing about a release of Apache Kafka; empty if it does."""
     if rule.since is not None and judged_by < rule.since:
-        return f"it holds from Kafka {_release(rule.since)} on, and the broker is judged by {_release(judged_by)}"
+        return (
+            f"it holds from Kafka {release_text(rule.since)} on, and the broker is judged by {release_text(judged_by)}"
+        )
     if rule.until is not None and judged_by > rule.until:
-        return f"it holds up to Kafka {_release(rule.until)}, and the broker is judged by {_release(judged_by)}"
+        return f"it holds up to Kafka {release_text(rule.until)}, and the broker is judged by {release_text(judged_by)}"
     return ""
 
 
@@ -378,10 +381,6 @@ def _width(jobs: Sequence[tuple[Rule, Case]], found: dict[tuple[str, str], Run])
 
 def _key(rule: Rule, case: Case) -> tuple[str, str]:
     return rule.id, case.label
-
-
-def _release(release: tuple[int, int]) -> str:
-    return f"{release[0]}.{release[1]}"
 
 
 __all__ = ["Opener", "Plan", "check", "not_applicable", "run_case"]

@@ -112,7 +112,7 @@ def test_several_that_do_not_differ(ends, broker, other):
     status, out, err = ends(broker, other)
     assert status == 0
     assert f"A  {broker}: 1 kept, 1 not applicable\n" in out
-    assert "2 rules at 2 brokers in " in out
+    assert "2 rules of Kafka 4.4 at 2 brokers in " in out
     assert err == ""
 
 
@@ -157,6 +157,8 @@ def test_one_of_several_is_not_there(ends, broker):
         (["--explain", "nothing"], "there is no rule 'nothing'; --list shows them all"),
         (["h:1", "--at-once", "0"], "--at-once is 0: it must be 1 or more"),
         (["h:1", "--kafka", "four"], "--kafka is 'four': it must be a release like 4.0"),
+        (["h:1", "--kafka", "4.5"], "--kafka is 4.5: the newest release that the rules tell of is 4.4"),
+        (["--list", "--kafka", "9.0"], "--kafka is 9.0: the newest release that the rules tell of is 4.4"),
         (["--list", "--kafka", "four"], "--kafka is 'four': it must be a release like 4.0"),
         (["--explain", "kept", "--kafka", "four"], "--kafka is 'four': it must be a release like 4.0"),
         (["h:1", "--patience", "0"], "--patience is 0: it must be a number of seconds above 0, and at most 3600"),

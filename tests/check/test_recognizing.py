@@ -51,6 +51,16 @@ def test_each_release_has_a_level_of_its_own():
     assert list(RELEASES.items()) == sorted(RELEASES.items())
 
 
+async def test_a_release_that_is_too_old_for_the_rules():
+    old = "the rules were tried from Kafka 3.9 on: what 3.8 did otherwise may be called broken"
+    assert await found(telling(20), (3, 8)) == [old]
+    assert await found(telling(21), (3, 8)) == [
+        old,
+        "this broker looks like Kafka 3.9: --kafka 3.9 judges it by that release",
+    ]
+    assert await found(telling(21), (3, 9)) == []
+
+
 @pytest.mark.parametrize(("level", "release"), [(21, "3.9"), (25, "4.0")])
 async def test_a_broker_of_another_release(level, release):
     assert await found(telling(level)) == [

@@ -45,6 +45,7 @@ REPORT = Report(
     began=1_700_000_000.0,
     seconds=12.5,
     version="1.2.3",
+    judged_by=(4, 2),
     notes=(f"a note {ODD}",),
     results=(
         RuleResult(one := rule("A"), (CaseResult(one.cases[0], KEPT),)),
@@ -65,9 +66,10 @@ REPORT = Report(
 
 def test_json():
     read = json.loads(as_json(REPORT).encode("utf-8", "backslashreplace"))
-    assert {name: read[name] for name in ("format", "kcoord", "run", "began", "seconds", "summary")} == {
+    assert {name: read[name] for name in ("format", "kcoord", "kafka", "run", "began", "seconds", "summary")} == {
         "format": 1,
         "kcoord": "1.2.3",
+        "kafka": "4.2",
         "run": "0badcafe",
         "began": "2023-11-14T22:13:20+00:00",
         "seconds": 12.5,
@@ -228,5 +230,6 @@ def test_one_rule_is_no_rules():
     file = io.StringIO()
     print_table(alone, file)
     assert "\n1 rule in 12.5 s: " in file.getvalue()
-    assert "<p>1 rule, checked by" in as_html(alone)
-    assert "<p>5 rules, checked by" in as_html(REPORT)
+    assert "keeps the protocol of Kafka 4.2" in " ".join(file.getvalue().split())
+    assert "<p>1 rule of Kafka 4.2, checked by" in as_html(alone)
+    assert "<p>5 rules of Kafka 4.2, checked by" in as_html(REPORT)

@@ -12,6 +12,7 @@ from kcoord.check.legible import Line, lines
 from kcoord.check.report.console import ReportConsole
 from kcoord.check.report.table import LINES_OF_TRANSCRIPT
 from kcoord.check.result import Verdict, counted
+from kcoord.check.rule import release_text
 
 MOST_CASES: Final = 20
 """Cases of which it is shown what was said; all of them are in the table and in the other reports."""
@@ -51,7 +52,8 @@ def summary(found: Comparison) -> str:
     verdicts = counted(sum(each.verdict_differs for each in found.different), "verdicts")
     said = counted(sum(not each.verdict_differs for each in found.different), "cases")
     offered = f"{len(found.offers)} of what they offer"
-    where = f"{counted(len(found.reports[0].results), 'rules')} at {counted(len(found.reports), 'brokers')}"
+    rules = f"{counted(len(found.reports[0].results), 'rules')} of Kafka {release_text(found.reports[0].judged_by)}"
+    where = f"{rules} at {counted(len(found.reports), 'brokers')}"
     return f"{where} in {found.seconds:.1f} s, differences: {verdicts}, {said} in what was said, {offered}"
 
 

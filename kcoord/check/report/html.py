@@ -9,6 +9,7 @@ from typing import Final
 
 from kcoord.check.failure import Failure
 from kcoord.check.result import CaseResult, Report, RuleResult, Run, Verdict, counted
+from kcoord.check.rule import release_text
 
 _CLASSES: Final = {
     Verdict.KEPT: "kept",
@@ -27,7 +28,7 @@ def as_html(report: Report) -> str:
         began=began,
         seconds=f"{report.seconds:.1f}",
         version=escape(report.version),
-        rules=counted(len(report.results), "rules"),
+        rules=f"{counted(len(report.results), 'rules')} of Kafka {release_text(report.judged_by)}",
         boxes="".join(_boxes(report)),
         apis="".join(_apis(report)),
         notes="".join(f'<p class="note">{escape(note)}</p>\n' for note in report.notes),

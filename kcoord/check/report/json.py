@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from kcoord.check.failure import Failure
 from kcoord.check.result import CaseResult, Report, RuleResult, Run, Verdict
+from kcoord.check.rule import release_text
 from kcoord.check.transcript import Shown
 
 FORMAT: Final = 1
@@ -23,6 +24,7 @@ def as_dict(report: Report) -> dict[str, Any]:
         "format": FORMAT,
         "kcoord": report.version,
         "broker": report.address,
+        "kafka": release_text(report.judged_by),
         "run": report.run_id,
         "began": datetime.fromtimestamp(report.began, UTC).isoformat(timespec="seconds"),
         "seconds": round(report.seconds, 3),

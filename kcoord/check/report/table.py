@@ -9,6 +9,7 @@ from rich.text import Text
 
 from kcoord.check.report.console import ReportConsole
 from kcoord.check.result import Report, RuleResult, Verdict, counted
+from kcoord.check.rule import release_text
 
 LINES_OF_TRANSCRIPT = 40
 """Lines of the end of a transcript that are shown of each broken rule; all of them are in the other reports."""
@@ -36,7 +37,8 @@ def print_table(report: Report, file: IO[str]) -> None:
 
 
 def _table(report: Report) -> Table:
-    table = Table(title=_text(f"How {report.address} keeps the protocol"), title_justify="left")
+    title = f"How {report.address} keeps the protocol of Kafka {release_text(report.judged_by)}"
+    table = Table(title=_text(title), title_justify="left")
     table.add_column("API")
     verdicts = _verdicts(report)
     for verdict in verdicts:
