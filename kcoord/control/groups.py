@@ -151,9 +151,13 @@ class GroupsControl:
         """Let these be the committed offsets, by topic and partition, whoever is in the group; others stay.
 
         Consumers learn of that when they ask for their offsets the next time, which is when they are given partitions.
-        A group that there is not comes into being. Raises Impossible, Unavailable.
+        A group that there is not comes into being; topics and partitions do not. Raises Impossible, NotFound,
+        Unavailable.
         """
         wanted = new_offsets(offsets)
+        for each in wanted:
+            if each.offset is not None:
+                self._must_exist(each.topic, each.partition)
         return await self._operate(group_id, SetOffsets(group_id, wanted))
 
     async def delete(self, group_id: str) -> None:
@@ -170,6 +174,14 @@ class GroupsControl:
 
     def _shard(self, group_id: str) -> Shard:
         return self._broker.shard_for(given.group(group_id))
+
+    def _must_exist(self, name: str, partition: int) -> None:
+        topic = self._broker.catalog.by_name(name)
+        if topic is None:
+            raise NotFound(f"there is no topic {name}, whose offset could be set")
+        if partition >= len(topic.partitions):
+            count = len(topic.partitions)
+            raise NotFound(f"there is no partition {partition} of topic {name}: it has {count}, from 0 on")
 
     async def _operate(self, group_id: str, operation: Operation) -> GroupView:
         await self._done(group_id, operation)

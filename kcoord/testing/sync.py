@@ -274,7 +274,8 @@ class Group:
     def set_offsets(self, offsets: Mapping[tuple[str, int], Offset]) -> GroupView:
         """Let these be committed, by topic and partition, whoever is in the group; None deletes one.
 
-        A value is an offset, or an offset and metadata. Raises Impossible.
+        A value is an offset, or an offset and metadata. Raises Impossible; NotFound for a topic or a partition that
+        there is not.
         """
         return self._run_async(lambda control: control.groups.set_offsets(self.group_id, offsets))
 

@@ -314,7 +314,7 @@ ACTIONS: tuple[Action, ...] = (
         do=_set_offsets,
         body=OffsetsToSet,
         answer=GroupView,
-        refusals=(HTTPStatus.SERVICE_UNAVAILABLE,),
+        refusals=_OF_A_GROUP,
     ),
     _post(
         path="/groups/{group}/move",

@@ -122,6 +122,19 @@ async def test_offsets_that_cannot_be(autojump_clock, bench, offsets):
     assert bench.groups.list() == ()
 
 
+async def test_offsets_of_what_there_is_not(autojump_clock, bench):
+    await bench.stable(bench.consumer("a"))
+    for offsets, sentence in (
+        ({("t", 0): 1, ("typo", 0): 1}, "there is no topic typo, whose offset could be set"),
+        ({("t", 0): 1, ("t", 9): 1}, "there is no partition 9 of topic t: it has 3, from 0 on"),
+    ):
+        with pytest.raises(NotFound) as refused:
+            await bench.groups.set_offsets("g", offsets)
+        assert str(refused.value) == sentence
+        assert bench.groups.get("g").offsets == ()
+    assert (await bench.groups.set_offsets("g", {("typo", 0): None})).offsets == ()
+
+
 async def test_groups_are_listed_by_their_ids(autojump_clock, bench):
     for name in ("z", "a", "m"):
         await bench.groups.set_offsets(name, {("t", 0): 1})

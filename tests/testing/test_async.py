@@ -201,7 +201,7 @@ def test_without_a_loop_there_is_nothing_to_await():
 
 
 def test_a_plain_server_may_be_controlled_from_a_loop(run):
-    with Kcoord() as k:
+    with Kcoord({"t": 1}) as k:
 
         async def main():
             assert k.aio.bootstrap == k.bootstrap

@@ -11,6 +11,13 @@ from kcoord.testing import Kcoord
 PLUGIN = "kcoord.testing.pytest_plugin"
 CI = ("CI", "BUILD_NUMBER")
 """Variables by which pytest repeats whole errors in its summary, so that what is in them would be counted twice."""
+WITH_A_TOPIC = """
+import pytest
+
+@pytest.fixture(scope="session")
+def kcoord_config():
+    return {"topics": {"t": 1}}
+"""
 GIVE_UP_S = 240
 """For a run of pytest, and two workers of it, which take some seconds of a processor of their own."""
 
@@ -209,7 +216,7 @@ def test_it(kcoord, number):
     kcoord.group("g").set_offsets({("t", 0): number})
     assert kcoord.group("g").offsets == {("t", 0): number}
 """
-    run(source, "-n", "2", passed=8)
+    run(source, "-n", "2", conftest=WITH_A_TOPIC, passed=8)
 
 
 def test_a_server_that_the_environment_names(run):
@@ -337,7 +344,7 @@ def test_shared(kcoord):
     assert False
 
 def test_own(make_kcoord):
-    make_kcoord().group("own").set_offsets({("t", 0): 5})
+    make_kcoord({"t": 1}).group("own").set_offsets({("t", 0): 5})
     assert False
 
 def test_passing(kcoord):
@@ -347,7 +354,7 @@ def test_gone(make_kcoord):
     make_kcoord().close()
     assert False
 """
-    printed = run(source, expected=1, failed=3)
+    printed = run(source, conftest=WITH_A_TOPIC, expected=1, failed=3)
     assert "kcoord timeline: orders-readers" in printed
     assert "Group orders-readers: Empty" in printed
     assert "the group comes into being" in printed
@@ -391,7 +398,7 @@ def ready(kcoord):
 def test_it(ready):
     pass
 """
-    assert "kcoord timeline: set-up" in run(source, expected=1, error=1)
+    assert "kcoord timeline: set-up" in run(source, conftest=WITH_A_TOPIC, expected=1, error=1)
 
 
 def test_a_wait_in_vain_has_its_story_once(run):
@@ -426,7 +433,7 @@ def test_in_a_group_of_errors(kcoord):
     except TimedOut as error:
         raise ExceptionGroup("several", [ValueError(), error]) from None
 """
-    printed = run(source, expected=1, failed=4)
+    printed = run(source, conftest=WITH_A_TOPIC, expected=1, failed=4)
     assert printed.count("Group waited-for: Empty") == 4
     assert "kcoord timeline: waited-for" not in printed
     assert printed.count("kcoord timeline: another") == printed.count("Group another: Empty") == 4
@@ -441,7 +448,7 @@ def wait(server):
     server.group("g").wait(members=1, timeout=0)
 
 def test_another_server(kcoord, make_kcoord):
-    other = make_kcoord()
+    other = make_kcoord({"t": 1})
     kcoord.group("g").set_offsets({("t", 0): 5})
     kcoord.clock.advance(100)
     other.group("g").set_offsets({("t", 0): 5})
@@ -464,7 +471,7 @@ def test_an_error_that_was_caught(kcoord):
 def test_no_error(kcoord):
     kcoord.group("g").set_offsets({("t", 0): 5})
 """
-    printed = run(source, expected=1, failed=4)
+    printed = run(source, conftest=WITH_A_TOPIC, expected=1, failed=4)
     assert printed.count("kcoord timeline: g") == 4
     assert printed.count("Group g: Empty") == 5
 
