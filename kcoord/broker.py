@@ -135,6 +135,11 @@ class Broker:
         """Return the shard that owns the group, known or not."""
         return self.shards[partition_for(group_id, self._offsets_partitions)]
 
+    async def rest(self) -> None:
+        """Wait until everything that is due by now has happened in every shard, and is written (`Shard.rest`)."""
+        for shard in self.shards:
+            await shard.rest()
+
     def coordinator_of(self, group_id: str) -> Node | None:
         """Return the broker that coordinates a group, known or not; None if there is none."""
         return self.nodes.get(self.nodes.leader(self.offsets_topic, partition_for(group_id, self._offsets_partitions)))

@@ -69,7 +69,7 @@ class BrokersControl:
                 self._hand_over(topic, index, replicas[0] if replicas else NOBODY, f"broker {node_id} stops")
             self._broker.tell(BrokerStopped(node_id=node_id))
             await self._running.stop_broker(site, "the broker was stopped")
-            await self._rest()
+            await self._broker.rest()
             return self._view(site)
 
     async def start(self, node_id: int) -> BrokerView:
@@ -83,7 +83,7 @@ class BrokersControl:
             if site.node.running:
                 raise Impossible(f"broker {node_id} runs already")
             await self._start(site)
-            await self._rest()
+            await self._broker.rest()
             return self._view(site)
 
     async def move(self, group_id: str, to: int | None = None, *, loading: float = 0.0) -> BrokerView:
@@ -112,7 +112,7 @@ class BrokersControl:
         if to == leader:
             raise Impossible(f"broker {to} coordinates group {group_id} already")
         self._hand_over(topic, shard.partition, to, "as was asked for", loading=loading)
-        await self._rest()
+        await self._broker.rest()
         return self._view(site)
 
     async def loading(self, group_id: str, seconds: float) -> None:
@@ -126,7 +126,7 @@ class BrokersControl:
         told = CoordinatorLoads(partition=shard.partition, seconds=seconds, groups=tuple(_groups(shard)))
         self._broker.tell(told)
         shard.reload(seconds)
-        await self._rest()
+        await self._broker.rest()
 
     async def reset(self) -> None:
         """Let every broker run, and lead what it led at first. Raises Impossible."""
@@ -136,12 +136,7 @@ class BrokersControl:
                 if not stopped[0].node.running:
                     await self._start(stopped[0])
         self._nodes.elect_anew()
-        await self._rest()
-
-    async def _rest(self) -> None:
-        """Let those coordinators serve that are not to take time with loading: who looks at a group next finds it."""
-        for shard in self._broker.shards:
-            await shard.rest()
+        await self._broker.rest()
 
     async def _start(self, site: Site) -> None:
         try:

@@ -61,17 +61,17 @@ class ClockControl:
                 elif sleeper is not None:
                     left -= clock.pass_to(sleeper.end)
                     # Sessions that end before it wakes have ended then.
-                    await self._rest()
+                    await self._broker.rest()
                     clock.wake(sleeper)
                 else:
                     break
                 await self._let_happen()
-                await self._rest()
+                await self._broker.rest()
                 if heartbeats:
                     self._keep_alive(max(left, 0.0))
         finally:
             clock.advance(max(left, 0.0))
-        await self._rest()
+        await self._broker.rest()
         return self.now()
 
     async def _let_happen(self) -> None:
@@ -82,10 +82,6 @@ class ClockControl:
         """Return the moments within so many seconds at which coordinators have loaded for as long as they are to."""
         now = self.now().mono
         return sorted({each.loads_until for each in self._broker.shards if now < each.loads_until <= now + seconds})
-
-    async def _rest(self) -> None:
-        for shard in self._broker.shards:
-            await shard.rest()
 
     def freeze(self) -> Now:
         """Let time stand still but for `advance`: no session ends, no phase is over, until `resume`."""

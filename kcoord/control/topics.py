@@ -46,8 +46,7 @@ class TopicsControl:
         if topic.is_internal:
             raise Impossible(f"topic {name} is internal and stays")
         self._broker.delete_topic(topic, "a test asked for it")
-        for shard in self._broker.shards:
-            await shard.rest()
+        await self._broker.rest()
 
     async def reset(self) -> None:
         """Delete all topics, create those of the configuration anew, and drop the records of internal ones."""
@@ -56,8 +55,7 @@ class TopicsControl:
             self._broker.delete_topic(topic, "the server was reset")
         for name, partitions in self._broker.config.topics.items():
             self._broker.create_topic(name, partitions, "configured", replicas=self._broker.config.brokers)
-        for shard in self._broker.shards:
-            await shard.rest()
+        await self._broker.rest()
         for topic in internal:
             for partition in topic.partitions:
                 partition.empty()
