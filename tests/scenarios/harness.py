@@ -5,9 +5,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
 
+import pytest
 import trio
 from trio.testing import memory_stream_pair
 
+from kcoord.check.result import Run, Verdict
+from kcoord.check.rule import Rule
 from kcoord.check.world import Opener
 
 
@@ -45,3 +48,11 @@ def no_jumps_while_threads_work() -> Iterator[None]:
         yield
     finally:
         trio.to_thread.run_sync = run_sync
+
+
+def must_be_kept(rule: Rule, run: Run) -> None:
+    """Fail, with all that was said, if one case of a rule was not kept."""
+    if run.failure is not None:
+        shown = [line for each in run.transcript for line in each.lines()]
+        pytest.fail("\n".join([rule.says, *run.failure.lines(), *shown]), pytrace=False)
+    assert run.verdict is Verdict.KEPT, run.why

@@ -8,7 +8,6 @@ import pytest
 import trio
 
 from kcoord.check.names import Names
-from kcoord.check.result import Verdict
 from kcoord.check.rules import all_rules
 from kcoord.check.runner import run_case
 from kcoord.check.target import Target, reach
@@ -16,7 +15,7 @@ from kcoord.check.world import World
 from kcoord.config import Config
 from kcoord.serve import serve
 from kcoord.timeline import Recorder
-from tests.scenarios.harness import opener_to
+from tests.scenarios.harness import must_be_kept, opener_to
 
 TOPICS = {"t": 3, "u": 3, "wide": 1000}
 RELEASE = (4, 4)
@@ -63,7 +62,4 @@ async def test_rule(request: pytest.FixtureRequest, rule, case):
             return World(opener, Names(), offers=offers, exact=True, transcript=transcript)
 
         run = await run_case(rule, case, make_world, transcripts=False)
-    if run.failure is not None:
-        shown = [line for each in run.transcript for line in each.lines()]
-        pytest.fail("\n".join([rule.says, *run.failure.lines(), *shown]), pytrace=False)
-    assert run.verdict is Verdict.KEPT, run.why
+    must_be_kept(rule, run)

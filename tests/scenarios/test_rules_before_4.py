@@ -8,13 +8,14 @@ import trio
 
 from kcoord.check.names import Names
 from kcoord.check.result import Verdict
+from kcoord.check.rule import release_text
 from kcoord.check.rules import all_rules
 from kcoord.check.runner import run_case
 from kcoord.check.target import reach
 from kcoord.check.world import World
 from kcoord.config import Config
 from kcoord.serve import serve
-from tests.scenarios.harness import opener_to
+from tests.scenarios.harness import must_be_kept, opener_to
 from tests.scenarios.lateness import ORDERS, late
 from tests.scenarios.test_rules import RELEASE, TOPICS
 
@@ -41,7 +42,7 @@ RULES = [rule for rule in all_rules().values() if rule.until is not None and (3,
 
 def like(rule):
     """The release that the server is like: 3.9, or the last one of a rule that began after it."""
-    return LIKE if rule.since is None or rule.since <= (3, 9) else "{}.{}".format(*rule.until)
+    return LIKE if rule.since is None or rule.since <= (3, 9) else release_text(rule.until)
 
 
 @asynccontextmanager
@@ -79,10 +80,7 @@ async def outcome(rule, case, order=None):
 )
 async def test_rule(rule, case, order):
     run = await outcome(rule, case, order)
-    if run.failure is not None:
-        shown = [line for each in run.transcript for line in each.lines()]
-        pytest.fail("\n".join([rule.says, *run.failure.lines(), *shown]), pytrace=False)
-    assert run.verdict is Verdict.KEPT, run.why
+    must_be_kept(rule, run)
 
 
 @pytest.mark.parametrize("rule", [rule for rule in RULES if rule.id in LEFT], ids=lambda rule: rule.id)

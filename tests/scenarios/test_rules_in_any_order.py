@@ -9,9 +9,9 @@ import pytest
 import trio
 
 from kcoord.check.names import Names
-from kcoord.check.result import Verdict
 from kcoord.check.runner import run_case
 from kcoord.check.world import World
+from tests.scenarios.harness import must_be_kept
 from tests.scenarios.lateness import ORDERS, late
 from tests.scenarios.test_rules import CASES, server
 
@@ -28,7 +28,4 @@ async def test_rule(rule, case, order):
 
         run = await run_case(rule, case, make_world, transcripts=False)
         nursery.cancel_scope.cancel()
-    if run.failure is not None:
-        shown = [line for each in run.transcript for line in each.lines()]
-        pytest.fail("\n".join([rule.says, *run.failure.lines(), *shown]), pytrace=False)
-    assert run.verdict is Verdict.KEPT, run.why
+    must_be_kept(rule, run)
