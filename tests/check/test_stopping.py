@@ -12,8 +12,8 @@ from kcoord.check.shared_topics import TO_MAKE_TOPICS
 from kcoord.check.target import SOON
 from tests.check.brokers import between
 from tests.check.conftest import server
+from tests.check.runs import only, things_at
 from tests.check.test_bad_brokers import without_settings
-from tests.check.test_runner import only, things_at
 from wire.errors import ErrorCode
 from wire.messages import (
     ApiVersionsRequest,
