@@ -11,6 +11,7 @@ from kafka import KafkaAdminClient
 from integration.members import Group
 from integration.processes import ProcessMember
 from integration.server import Server
+from tests.looks import plain_output  # noqa: F401 - pytest finds it here
 
 FORSAKEN = "unclosed <socket.socket"
 """kafka-python 3.0.12 leaves the socket of a connection that was refused to the garbage collector."""
@@ -18,8 +19,6 @@ GROUPS = pytest.StashKey[list[tuple[Any, Group]]]()
 """The groups of a test, each with its server."""
 LINES = 200
 """So many of a log are shown where a test has failed."""
-LOOKS = ("FORCE_COLOR", "NO_COLOR", "PY_COLORS", "PYTEST_ADDOPTS", "TTY_COMPATIBLE", "TTY_INTERACTIVE")
-"""Variables by which whoever runs these tests may wish for colours, or pytest to be told more."""
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -29,15 +28,6 @@ def pytest_configure(config: pytest.Config) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_unconfigure() -> None:
     warnings.filterwarnings("ignore", FORSAKEN, ResourceWarning)  # for the collection at the very end
-
-
-@pytest.fixture(scope="session", autouse=True)
-def plain_output() -> Iterator[None]:
-    """What programs print is compared, so it has to look the same wherever this runs."""
-    with pytest.MonkeyPatch.context() as environment:
-        for name in LOOKS:
-            environment.delenv(name, raising=False)
-        yield
 
 
 @pytest.fixture(scope="module")
